@@ -6,7 +6,7 @@ import { type Archive, writeReport } from "./nightly-report.js";
 
 const nights = [1, 2, 3];
 
-/** An archive that is slow, as a replica reaches it: what a replica knows may be outdated when its next call arrives. */
+/** A slow archive, as a replica reaches it: the replica's state may be outdated when its next call arrives. */
 function slowArchive(reports: number[], accept: (token: number) => void) {
   return ({ sleep, random }: ProcessTools): Archive => ({
     async has(night, token) {
@@ -23,7 +23,7 @@ function slowArchive(reports: number[], accept: (token: number) => void) {
   });
 }
 
-/** Three replicas, three nights, and whatever this seed lets go wrong. */
+/** Three replicas, three nights, and the random faults of this seed. */
 async function threeNights(seed: number, accept: (token: number) => void): Promise<void> {
   const reports: number[] = [];
   const archiveFor = slowArchive(reports, accept);
@@ -48,7 +48,7 @@ test("the report is written exactly once a night, under a thousand random fault 
   for (const seed of seeds(1_000)) await threeNights(seed, guard());
 });
 
-test("without the check of tokens it is not, and the error names a seed that shows it", async () => {
+test("without the check of tokens it is written twice, and the error names a seed that shows it", async () => {
   const unguarded = async (): Promise<void> => {
     for (const seed of seeds(1_000)) await threeNights(seed, () => {});
   };

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const laboratory = join(root, "dist/studio");
-const pages = join(root, "build/docs");
+const pages = join(root, "site/build/docs");
 const out = join(root, "build/site");
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

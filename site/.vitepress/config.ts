@@ -61,30 +61,35 @@ function withRuns(md: Markdown): void {
   });
 }
 
-function linkCode(
-  tokens: {
-    tag: string;
-    type: string;
-    attrGet(name: string): string | null;
-    attrSet(name: string, value: string): void;
-  }[],
-  page: string,
-): void {
+interface Token {
+  type: string;
+  tag: string;
+  attrs: [string, string][] | null;
+  attrGet(name: string): string | null;
+  attrSet(name: string, value: string): void;
+}
+
+function linkCode(tokens: readonly Token[], page: string): void {
   const dropped: boolean[] = [];
   for (const token of tokens) {
     if (token.type === "link_open") {
-      const href = token.attrGet("href") ?? "";
-      const path = relative(root, join(root, "docs", dirname(page), href.replace(/[?#].*$/, "")));
-      const isOutside = !/^[a-z]+:|^[#/]/.test(href) && !path.startsWith("docs/");
-      const isInternal = path.startsWith("docs/internals/");
-      dropped.push(isOutside || isInternal);
-      if (!isOutside && !isInternal) continue;
+      const path = targetOutside(page, token.attrGet("href") ?? "");
+      dropped.push(path !== null && path !== "README.md" && repository === undefined);
+      if (path === null) continue;
       if (path === "README.md") token.attrSet("href", base);
-      else if (repository === undefined) token.tag = "span";
-      else token.attrSet("href", `${repository}/${isFolder(path) ? "tree" : "blob"}/main/${path}`);
-      if (token.tag === "span") token.attrSet("title", `${path}, in the repository`);
-    } else if (token.type === "link_close" && dropped.pop() === true && repository === undefined) token.tag = "span";
+      else if (repository !== undefined)
+        token.attrSet("href", `${repository}/${isFolder(path) ? "tree" : "blob"}/main/${path}`);
+      else Object.assign(token, { type: "span_open", tag: "span", attrs: [["title", `${path}, in the repository`]] });
+    } else if (token.type === "link_close" && dropped.pop() === true)
+      Object.assign(token, { type: "span_close", tag: "span" });
   }
+}
+
+/** The path of a link's target from the root of the repository, or null if the site has that page. */
+function targetOutside(page: string, href: string): string | null {
+  if (/^[a-z]+:|^[#/]/.test(href)) return null;
+  const path = relative(root, join(root, "docs", dirname(page), href.replace(/[?#].*$/, "")));
+  return path.startsWith("docs/") && !path.startsWith("docs/internals/") ? null : path;
 }
 
 const isFolder = (path: string): boolean => existsSync(join(root, path)) && statSync(join(root, path)).isDirectory();
@@ -94,7 +99,7 @@ export default defineConfig({
   description:
     "Leader election, locks, shared state and ordered messages for Node.js services, without another server.",
   base,
-  srcDir: "../build/docs",
+  srcDir: "build/docs",
   outDir: "../build/site",
   cacheDir: "../build/vitepress-cache",
   cleanUrls: false,

@@ -1,8 +1,8 @@
-/** Files that a command is told of. */
+/** Files that the arguments of a command name. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** @throws UsageError with this code where it cannot be read */
+/** @throws UsageError with this code if it cannot be read */
 export function contentOf(file: string | 0, what: string, code: string, expected = "a readable file"): string {
   try {
     return readFileSync(file, "utf8");
@@ -13,16 +13,16 @@ export function contentOf(file: string | 0, what: string, code: string, expected
 }
 
 /**
- * Tries, before the work that is to fill them, whether files can be written. A file that is there keeps what it holds.
+ * Checks, before the work that fills them, whether files can be written. The content of an existing file stays.
  *
  * @param files by the option that names each
- * @throws UsageError for one that cannot be
+ * @throws UsageError for an unwritable file
  */
 export function requireWritable(files: Readonly<Record<string, string | undefined>>): void {
   for (const [option, file] of Object.entries(files)) {
     if (file === undefined) continue;
     const found = statSync(file, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue; // A pipe would have an end at once.
+    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue; // Opening a pipe here would close it for its reader.
     closeSync(opened(option, file, "a"));
     if (found === undefined) rmSync(file);
   }
@@ -48,5 +48,5 @@ export function writeWhole(option: string, file: string, content: string | Uint8
 
 function unwritable(option: string, file: string, error: unknown): UsageError {
   const { code } = error as NodeJS.ErrnoException;
-  return new UsageError("bad-argument", `${unexpected(option, "a file that can be written", file)} (${code})`);
+  return new UsageError("bad-argument", `${unexpected(option, "a writable file", file)} (${code})`);
 }

@@ -1,4 +1,4 @@
-/** `coterie new`: a new algorithm that compiles, runs in simulator and checker and has its tests, to be filled in. */
+/** `coterie new`: writes a small algorithm that compiles, runs in simulator and checker and has tests, for you to replace. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -6,25 +6,25 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { protocolNames } from "../protocols/index.ts";
+import { type Manual, withManual } from "./manual.ts";
 import type { Invocation, Output } from "./output.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const SKELETONS = join(PACKAGE, "skeletons");
-/** Those that speak of a new algorithm. */
+/** The pages that mention a new algorithm. */
 const PAGES = "assumptions comparison costs lists pictures scenarios table";
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
+  withManual(command, manual)
     .description(
-      "Writes the files of a new algorithm: a small one that runs, with its test, docs page, scenario and registry line. Then replace it, piece by piece, by yours.",
+      "Writes the files of a new algorithm: a small one that runs, with its test, docs page, scenario and registry line. Then replace it step by step.",
     )
     .argument("<family>", families.join(", "))
-    .argument("<name>", "as the literature names it, such as naimi-trehel")
-    .option("--title <text>", "as a heading has it, such as Naimi–Trehel")
-    .option("--summary <text>", "in one line, what it does: for its header, its page and every list")
-    .option("--scenario <name>", "what happens in its worked example, such as two-wait")
-    .option("--out <dir>", "in a project of your own: only the algorithm and its test, importing from coterie")
-    .addHelpText("after", EXPLANATION)
+    .argument("<name>", "name in the literature, such as naimi-trehel")
+    .option("--title <text>", "title in headings, such as Naimi–Trehel")
+    .option("--summary <text>", "one line for its header, its page and every list")
+    .option("--scenario <name>", "name of its worked example, such as two-wait")
+    .option("--out <dir>", "write into your own project: only the algorithm and its test")
     .action((family: string, name: string, { out, ...words }: Omit<Words, "name"> & { readonly out?: string }) => {
       requireName(name);
       requireLine(words.summary);
@@ -34,21 +34,22 @@ export function declare(command: Command, { stdout }: Invocation): void {
     });
 }
 
-/** It stands in a comment, too. */
+/** The summary is also written into a comment. */
 function requireLine(summary = ""): void {
   if (/[\r\n]|\*\//.test(summary))
     throw new UsageError("bad-argument", unexpected("--summary", "one line without */", summary));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie new mutex naimi-trehel --title Naimi–Trehel --scenario two-wait \\
-      --summary "requests climb a tree that turns towards the last who asked"
-  $ coterie new mutex my-lock --out src/locks      # in a project of your own
-
-What each family demands of its algorithms: docs/learn/families.
-
-Exit codes: 0 ok, 2 the family, name or place is not one.`;
+const manual: Manual = {
+  examples: [
+    `coterie new mutex naimi-trehel --title Naimi–Trehel --scenario two-wait \\
+    --summary "requests climb a tree that turns towards the last requester"`,
+    "coterie new mutex my-lock --out src/locks",
+  ],
+  exitCodes: "0 written; 2 wrong family, name or folder",
+  details: `Run the first form in a checkout of Coterie, the second in your own project. The requirements of each family are in
+[families](../learn/index.md), and the steps in [your own protocol](../verify/own-protocol.md).`,
+};
 
 function inRepository(given: string, words: Words, stdout: Output): void {
   const family = familyOf(given);
@@ -57,10 +58,10 @@ function inRepository(given: string, words: Words, stdout: Output): void {
   if (!isCheckout(root))
     throw new UsageError(
       "bad-argument",
-      "expected to run in a checkout of Coterie: to write into a project of your own, add --out DIR",
+      "expected to run in a checkout of Coterie: to write into your own project, add --out DIR",
     );
   if (protocolNames.includes(name))
-    throw new UsageError("bad-argument", `expected no algorithm named ${name}: choose another name`);
+    throw new UsageError("bad-argument", `expected a new name, got ${name}, which an algorithm has: choose another`);
   const { added, changed } = forRepository(SKELETONS, root, family, words);
   for (const file of [...added, ...changed]) write(root, file);
   format(
@@ -69,19 +70,19 @@ function inRepository(given: string, words: Words, stdout: Output): void {
   );
   const code = `src/protocols/${family}/${name}`;
   const costs = changed.some(({ path }) => path.startsWith("bench/"))
-    ? `;\n     bench/table/${family}.ts: if its costs are not 2 messages to enter and 3 in all`
+    ? `.\n     Correct bench/table/${family}.ts if its costs are not 2 messages to enter and 3 in all`
     : "";
   stdout.write(
     `${listed("new", added)}${listed("changed", changed)}
-It runs already. Next:
+It runs already. Next steps:
   1. npm run build && npx coterie check ${name}
-  2. ${code}.ts: write the header, then the algorithm in the paper's words. What it has to offer: docs/learn/families/${family}.md;
-     its scenario expects messages by name: change it together with them, or nothing can be built
-  3. npx vitest run ${code}.test.ts: the worked example, every property, and its violation without the assumption;
-     pin the number of states, and write its log with --update
-  4. docs/learn/protocols/${name}.md and the scenario: tell the worked example; add variants to its line in the registry${costs}
+  2. ${code}.ts: write the header, then the algorithm in the paper's terms. Its interface: docs/learn/families/${family}.md.
+     The scenario names its messages: change both together, or the build fails
+  3. npx vitest run ${code}.test.ts: test the worked example, every property, and its violation without the assumption.
+     Fix the number of states, and write the log with --update
+  4. docs/learn/protocols/${name}.md and the scenario: describe the worked example. Add variants to its line in the registry${costs}
   5. npm run pages -- ${PAGES} draws its picture and writes every list,
-     its row in docs/learn/algorithms.md from the header. npx vitest run test/tidy names what is missing
+     with its row in docs/learn/algorithms.md. npx vitest run test/tidy lists missing parts
 `,
   );
 }
@@ -94,9 +95,9 @@ function inProject(given: string, words: Words, out: string, stdout: Output): vo
   for (const file of files) write(folder, file);
   stdout.write(
     `${listed("new", files, `${out}/`)}
-It runs already. Next:
+It runs already. Next steps:
   1. npm install --save-dev vitest && npx vitest run ${join(out, `${name}.test.ts`)}
-  2. write the header, then the algorithm in the paper's words, and its properties into the test
+  2. write the header, then the algorithm in the paper's terms, and test its properties
 `,
   );
 }
@@ -119,7 +120,7 @@ function write(root: string, { path, text }: SkeletonFile): void {
     writeFileSync(join(root, path), text);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UsageError("bad-argument", `${unexpected("the place", "a folder that can be written", root)} (${code})`);
+    throw new UsageError("bad-argument", `${unexpected("the folder", "writable", root)} (${code})`);
   }
 }
 
@@ -142,7 +143,7 @@ export interface SkeletonFile {
   readonly text: string;
 }
 
-/** What `skeletons/` calls the algorithm: in file names and texts, in identifiers, as a type, as a title. */
+/** The name of the algorithm in `skeletons/`: in file names and texts, in identifiers, as a type, as a title. */
 const KEBAB = "skeleton-algorithm";
 
 /** Identifiers that JavaScript keeps for itself. */
@@ -157,9 +158,8 @@ export function requireName(name: string): void {
   const refuse = (expected: string): never => {
     throw new UsageError("bad-argument", unexpected("the name", expected, name));
   };
-  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name))
-    refuse("lower-case words with hyphens, as the literature names it, such as naimi-trehel");
-  if (RESERVED.has(name)) refuse("no word that JavaScript keeps for itself, as a function has this name, too");
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) refuse("lower-case words with hyphens, such as naimi-trehel");
+  if (RESERVED.has(name)) refuse("a name that JavaScript does not reserve, since a function gets it, too");
 }
 
 function camelCase(name: string): string {
@@ -233,7 +233,7 @@ function requireUnused(folder: string, name: string): void {
   for (const path of files) {
     const code = readFileSync(join(folder, path), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
     if (!declared.test(code) && !used.test(code)) continue;
-    const expected = `another one: the code calls something else ${declared.test(code) ? identifier : type}`;
+    const expected = `another one, since the code already uses ${declared.test(code) ? identifier : type}`;
     throw new UsageError("bad-argument", unexpected("the name", expected, name));
   }
 }

@@ -48,17 +48,22 @@ export function duration(option: string, mostMs: number = MAX_MS) {
   };
 }
 
-/** @param use selects the meaning of options that have two. */
+/**
+ * @param use selects the meaning of options that have two.
+ * @param common options that `--help` shows.
+ */
 export function addOptions(
   command: Command,
   options: Readonly<Record<string, ExperimentOption<unknown>>>,
   use: "simulate" | "explore",
+  common: readonly string[] = Object.keys(options),
 ): Command {
   for (const [name, { help, value, preset, read }] of Object.entries(options)) {
     const flag = written.flagOf(name);
     const option = new Option(value === null ? flag : `${flag} ${value}`, typeof help === "string" ? help : help[use]);
     if (value !== null) option.argParser((text) => read(text, flag));
     if (preset !== undefined) option.preset(preset);
+    if (!common.includes(name)) option.hideHelp();
     command.addOption(option);
   }
   return command;

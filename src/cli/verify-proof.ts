@@ -1,9 +1,9 @@
-/** `coterie verify-proof`: whether a proof of cheating convicts somebody, for anybody who has the players' public keys. */
+/** `coterie verify-proof`: checks a proof of cheating, with the public keys of the players. */
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
 import { InvariantViolation, UsageError } from "../core/errors.ts";
-import { docsPage } from "../runtime/docs-page.ts";
 import { contentOf } from "./files.ts";
+import { type Manual, withManual } from "./manual.ts";
 import { type Invocation, type Output, print, styled } from "./output.ts";
 
 interface Options {
@@ -12,25 +12,24 @@ interface Options {
 }
 
 export function declare(command: Command, { stdout }: Invocation): void {
-  command
-    .description("Verifies a proof that a player of a lockstep game has cheated: signatures, hashes, and what follows.")
+  withManual(command, manual)
+    .description("Verifies a proof that a player of a lockstep game cheated: its signatures, hashes and conclusion.")
     .argument("<file>", "the proof, as JSON")
-    .option("--keys <pattern>", "the players' public keys, as PEM files; {id} stands for a player's id")
+    .option("--keys <pattern>", "public keys of the players, as PEM files, with {id} for the id of a player")
     .option("--json", "print the verdict as JSON")
-    .addHelpText("after", EXPLANATION)
     .action((file: string, options: Options) => verify(file, options, stdout));
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie verify-proof proof.json --keys 'keys/{id}.pub'
+const manual: Manual = {
+  examples: ["coterie verify-proof proof.json --keys 'keys/{id}.pub'", "coterie verify-proof proof.json --json"],
+  exitCodes: "0 it proves that the culprit cheated; 1 it proves nothing; 2 wrong arguments, or the file is not a proof",
+  details: `The file names the players, their public keys, the game, and the signed evidence: two commitments of one turn, a commitment and a
+reveal that do not match, or the complaints of a majority. See [lockstep](../learn/protocols/lockstep.md).
 
-The file names the players, their public keys, the game, and what was signed: two commitments of one turn, a commitment and
-a reveal that does not fit, or the complaints of a majority. See ${docsPage("learn/protocols/lockstep.md")}
-Whoever writes the file chooses the keys in it: --keys compares them with those that you got from the players.
+The author of the file chooses the keys in it. \`--keys\` compares them with the keys that you got from the players.
 
-With --json: { "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }
-Exit codes: 0 it proves that the culprit has cheated; 1 it proves nothing; 2 wrong arguments, or a file that is no proof.`;
+With \`--json\`: \`{ "verdict": "proved" | "not proved", "culprit": id | null, "how", "why", "game", "keysCompared" }\`.`,
+};
 
 function verify(file: string, options: Options, stdout: Output): void {
   const proof = inFile(file, () => readProofFile(contentOf(file, "the proof", "bad-proof")));
@@ -46,7 +45,7 @@ function verify(file: string, options: Options, stdout: Output): void {
   if (culprit === null) throw new InvariantViolation("not-proved", `the file proves nothing: ${why}`);
 }
 
-/** @throws UsageError where the file has another key than the one that is known. */
+/** @throws UsageError if the file has another key than the known one. */
 function compareKeys({ keys }: ProofFile, pattern: string): void {
   for (const [player, key] of Object.entries(keys)) {
     const path = pattern.replaceAll("{id}", player);
@@ -64,7 +63,7 @@ function isSame(known: string, key: string): boolean {
   }
 }
 
-/** What is wrong with a file, with its name. */
+/** Adds the name of the file to an error. */
 function inFile<T>(file: string, read: () => T): T {
   try {
     return read();

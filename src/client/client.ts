@@ -1,4 +1,7 @@
-/** What a program that is no member has of a cluster: the same calls as a member, without a vote. docs/guide/clients.md says what holds. */
+/**
+ * The API of a client, a process that uses a cluster without being a member: the calls of a member, without a vote.
+ * Guarantees: docs/guide/clients.md.
+ */
 
 import type { Role } from "../cluster/clients/client-words.ts";
 import { socketUrl } from "../cluster/clients/endpoints.ts";
@@ -17,46 +20,52 @@ import type { Dial } from "./link.ts";
 import { NamedCalls } from "./named-calls.ts";
 import { RemoteService } from "./remote-service.ts";
 
+/** Options of `connect()`. */
 export interface ConnectOptions {
-  /** Where members take clients, such as `http://10.0.0.1:7300`; any of them, and best all. */
+  /**
+   * URLs at which members serve clients, such as `http://10.0.0.1:7300`. One suffices; list all members so that any may be
+   * down.
+   */
   readonly endpoints: readonly string[];
   /**
-   * Whether it goes on at other members as well, which the cluster tells it of, and is told as they come and go. Default: true. Set it to
-   * false where members are reached by other addresses than they know, such as through a load balancer.
+   * Whether the client learns the addresses of other members from the cluster, follows their changes, and connects there
+   * too. Default: true. Set it to false if clients reach members at other addresses than these, such as through a load
+   * balancer.
    */
   readonly discover?: boolean | undefined;
-  /** Where the cluster asks for one. */
+  /** The token of this client, if the cluster requires one. */
   readonly token?: string | undefined;
-  /** How long the first connection may take. Default 10,000; `Infinity`: as long as it takes. */
+  /** How long the first connection may take. Default 10,000; `Infinity` for no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Aborted: the client is closed, or not connected at all. */
+  /** Aborting it closes the client. If it is aborted before the connection is made, `connect()` rejects. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The connection and session of a client, as plain data. */
 export interface ClientStatus {
-  /** By which the log knows this client; its leaderships and grants stand under it. */
+  /** The client's id in the log. Its leaderships and grants carry this id. */
   readonly client: NodeId;
   readonly role: Role | null;
-  /** The member that it speaks to, and by which endpoint; null while to none. */
+  /** The member that the client is connected to, and the endpoint of the connection; null while there is none. */
   readonly member: NodeId | null;
   readonly endpoint: string | null;
-  /** Where it would go on: those that it was given, and those that it was told of. */
+  /** The endpoints that the client tries: the given ones and those that it has learned. */
   readonly endpoints: readonly string[];
   readonly session: number | null;
-  /** How often another connection has taken the place of one. */
+  /** How many times the client has reconnected. */
   readonly moves: number;
 }
 
-/** A program that uses a cluster and is no member of it. */
+/** A connection to a cluster from a process that is not a member. */
 export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
-  /** Aborted once the client is closed, or is refused by the cluster. */
+  /** Aborted once the client is closed, or the cluster has refused it. */
   readonly signal: AbortSignal;
-  /** The lock of that name on the replicated log, which is the default of members: they wait in the same queue. */
+  /** Opens the lock of that name. Clients and members wait in the same queue. */
   mutex(name: string): Mutex;
-  /** The election of that name on the replicated log, which is the default of members: they are candidates of the same one. */
+  /** Opens the election of that name. Clients and members are candidates in the same election. */
   election(name: string, options?: Pick<ElectionOptions, "metadata">): Election;
   status(): ClientStatus;
-  /** Gives back what is held, and closes. Twice is once. */
+  /** Releases what the client holds, and closes. Further calls have no effect. */
   close(): Promise<void>;
 }
 
@@ -73,14 +82,14 @@ function areTexts(value: unknown): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string");
 }
 
-/** @throws UsageError for options that cannot be. */
+/** @throws UsageError if an option is invalid. */
 export function requireConnectOptions(options: unknown, more: Rules<object> = {}): asserts options is ConnectOptions {
   requireOptions<ConnectOptions>("connect", options, { ...rules, ...more });
   for (const endpoint of (options as ConnectOptions).endpoints) socketUrl(endpoint);
 }
 
 /**
- * Connects by any way of dialling, on any platform.
+ * Connects with the given way to dial, on any platform.
  * @throws CoordinationError `no-endpoint`, `forbidden`; the reason of `signal`
  */
 export async function connectOn(
@@ -95,10 +104,10 @@ export async function connectOn(
   return client;
 }
 
-/** For programs of this package that have words of their own. */
+/** The service beneath a client, for code in this package that needs more than the public calls. */
 export const serviceOf = (client: Client): Service => (client as RemoteClient).service;
 
-/** The process of this client exits, and runs none of its code any more. What it holds is given back as far as that goes without waiting. */
+/** Called when the process of this client exits. Ends the session as far as that is possible without waiting. */
 export function exitOf(client: Client): void {
   const { service } = client as RemoteClient;
   service.departAtOnce(new CoordinationError("client-closed", "lost", "the process of this client exits"));
@@ -133,7 +142,7 @@ class RemoteClient extends NamedCalls implements Client {
         const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms: ${link.why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text));
       };
-      const timer = timeoutMs > MAX_WAIT_MS ? null : platform.timers.after(timeoutMs, late); // No timer is as long.
+      const timer = timeoutMs > MAX_WAIT_MS ? null : platform.timers.after(timeoutMs, late); // No timer lasts longer.
       this.changed = () => {
         if (this.service.closed === null && !link.isUp) return;
         platform.timers.cancel(timer);

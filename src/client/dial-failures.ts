@@ -1,4 +1,4 @@
-/** Why no connection came about, in the words of those who have to do something about it. */
+/** Turns errors of a connection attempt into sentences for users. */
 import { inPlainWords } from "../runtime/transport/certificate-flaws.ts";
 
 const sentences: readonly (readonly [words: RegExp, sentence: string])[] = [
@@ -12,7 +12,7 @@ const sentences: readonly (readonly [words: RegExp, sentence: string])[] = [
   [/^HPE_/, "what answers there does not speak HTTP"],
 ];
 
-/** @param endpoint at which it failed. @returns a clause, the same for all endpoints with that failure */
+/** @param endpoint where the attempt failed. @returns a clause, the same for all endpoints with that failure */
 export function dialFailure({ code = "", message }: NodeJS.ErrnoException, endpoint: string): string {
   const found = sentences.find(([words]) => words.test(code));
   if (found !== undefined) return `${found[1]} (${code})`;
@@ -23,6 +23,6 @@ export function dialFailure({ code = "", message }: NodeJS.ErrnoException, endpo
   return flaw === code ? inPlainWords(message.trim()) : flaw;
 }
 
-/** A port with TLS hangs up on who speaks without it. */
+/** A TLS port closes connections that do not begin with a handshake. */
 const hintFor = (endpoint: string): string =>
   /^(https|wss):/.test(endpoint) ? "" : ": if that port has TLS, begin its URL with https";

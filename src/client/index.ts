@@ -14,7 +14,7 @@ export { type CoordinationCode, CoordinationError, type Phase } from "../cluster
 export { UsageError } from "../core/errors.ts";
 export type { Client, ClientStatus, ConnectOptions } from "./client.ts";
 
-/** What browsers have, and newer releases of Node. */
+/** The WebSocket of browsers and of recent Node releases. */
 interface Socket {
   send(text: string): void;
   close(): void;
@@ -28,15 +28,15 @@ interface Socket {
 const OPEN = 1;
 
 /**
- * Connects to a cluster, as a client without a vote: elections, locks and shared state by name, as members have them.
+ * Connects to a cluster as a client without a vote. The client has the elections, locks and shared state of members.
  *
  * @example
  * const client = await connect({ endpoints: ["http://10.0.0.1:7300", "http://10.0.0.2:7300"] });
  * const stock = client.map<number>("stock");
  * await stock.put("apples", 3);
  * for await (const change of stock.watch()) console.log(change.key);
- * @throws UsageError for options that cannot be; CoordinationError `no-endpoint` if none takes it in time, `forbidden` without
- * a token that the cluster knows; the reason of `signal`.
+ * @throws UsageError if an option is invalid; CoordinationError `no-endpoint` if no member accepts the client in time,
+ *   `forbidden` if the cluster does not know its token; the reason of `signal`.
  */
 export function connect(options: ConnectOptions): Promise<Client> {
   requireConnectOptions(options);
@@ -44,7 +44,7 @@ export function connect(options: ConnectOptions): Promise<Client> {
   return connectOn(surroundings, dial, options);
 }
 
-/** @throws UsageError where the platform has none */
+/** @throws UsageError if the platform has no WebSocket */
 function requireSockets(): new (url: string) => Socket {
   const { WebSocket } = globalThis as { WebSocket?: new (url: string) => Socket };
   if (WebSocket !== undefined) return WebSocket;
@@ -58,8 +58,8 @@ const dial: Dial = (endpoint, ear) => {
   socket.onmessage = ({ data }) => {
     if (typeof data === "string") ear.heard(data);
   };
-  socket.onclose = () => ear.closed(); // It does not say why.
-  socket.onerror = () => {}; // After it comes "close".
+  socket.onclose = () => ear.closed(); // Browsers give no reason.
+  socket.onerror = () => {}; // "close" follows.
   return {
     send: (text) => {
       if (socket.readyState === OPEN) socket.send(text);

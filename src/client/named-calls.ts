@@ -1,4 +1,4 @@
-/** What a program that is no member calls by name, over whatever serves it: a cluster of members, or an engine that others run. */
+/** The calls by name of a process that is not a member, on any service: a cluster of members or an external engine. */
 import type { Election, ElectionOptions, Mutex } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { requireName } from "../cluster/services/instance-name.ts";
@@ -35,10 +35,10 @@ import { sleep } from "../runtime/platform/sleep.ts";
 
 const count = may.needed(may.positive);
 const MAX_ELECTIONS = 1_000;
-/** How long one that is closed waits for work under its leadership to end, as a leaving member does. */
+/** How long closing waits for work under leadership to end; the same as for a leaving member. */
 const LAST_WORK_MS = 1_000;
 
-/** A service that a program leaves. */
+/** A service that this process can leave. */
 interface Departing extends Service {
   close(reason: CoordinationError): void;
   depart(): Promise<void>;
@@ -51,7 +51,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
   readonly #grants: Grants;
   readonly #elections = new Map<string, LogElection>();
   readonly #controller = controllerForMany();
-  /** What waits for a change of the service. */
+  /** Called when the service has changed. */
   protected changed: () => void = () => {};
   #departing: Promise<void> | null = null;
 
@@ -111,7 +111,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return new ElectionHandle(open, find, () => this.#election(name).announce(note));
   }
 
-  /** @param why for those who hold something or call afterwards */
+  /** @param why for holders and for later calls */
   protected depart(why: string): Promise<void> {
     this.#departing ??= this.#depart(new CoordinationError("client-closed", "lost", why));
     return this.#departing;
@@ -125,7 +125,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     await this.service.depart();
   }
 
-  /** To be called when the service has changed. */
+  /** Call it when the service has changed. */
   protected look(): void {
     const { closed } = this.service;
     this.changed();
@@ -140,12 +140,12 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     this.#departing ??= this.service.depart();
   }
 
-  /** Resolves once nobody in this process leads any more. */
+  /** Resolves once no work in this process leads any more. */
   async #stopLeading(reason: CoordinationError): Promise<void> {
     await Promise.all([...this.#elections.values()].map(({ local }) => local.stopWorking(reason)));
   }
 
-  /** Of the elections that nobody uses now, that which was opened first: it is opened anew when it is used. @returns whether there was one */
+  /** Closes the unused election that was opened first; its next use opens it again. @returns whether there was one */
   protected retireUnused(): boolean {
     for (const [name, election] of this.#elections) {
       if (election.isUsed) continue;
@@ -165,7 +165,7 @@ export class NamedCalls implements Omit<StateApi, "replicated"> {
     return election;
   }
 
-  /** @throws UsageError for a name that cannot be. After the client has closed, the calls reject. */
+  /** @throws UsageError if the name is invalid. After the client has closed, the calls reject. */
   #used(name: string): string {
     return requireName(name);
   }

@@ -5,8 +5,8 @@ import { Refusals } from "./refusals.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-describe("why no endpoint takes a client", () => {
-  it("is said once where it is the same for all, and by endpoint otherwise, what members say first", () => {
+describe("reasons why no endpoint accepts a client", () => {
+  it("are given once if all share one, otherwise by endpoint, with members' reasons first", () => {
     const refusals = new Refusals();
     const all = ["a", "b", "c"];
     expect(refusals.inWords(all, [])).toBe("no answer");
@@ -16,12 +16,12 @@ describe("why no endpoint takes a client", () => {
     expect(refusals.inWords(all, ["b", "c"])).toBe("a, b: it is refused; c: no answer");
     refusals.note("b", "no\n majority", true);
     expect(refusals.inWords(all, [])).toBe("b: no majority; a: it is refused");
-    expect(refusals.inWords(["a", "c"], [])).toBe("it is refused"); // Nobody serves clients at the other any more.
+    expect(refusals.inWords(["a", "c"], [])).toBe("it is refused"); // No member serves clients at the other endpoint any more.
     refusals.clear();
     expect(refusals.inWords(all, ["a"])).toBe("no answer");
   });
 
-  it("is short, however many there are and whatever they say", () => {
+  it("are short, no matter how many and how long they are", () => {
     const refusals = new Refusals();
     const named = (what: string): string[] => Array.from({ length: 100 }, (_, each) => `${what} ${each}`);
     for (const same of named("same")) refusals.note(same, "x".repeat(5_000), true);
@@ -32,7 +32,7 @@ describe("why no endpoint takes a client", () => {
   });
 });
 
-describe("why there is no connection", () => {
+describe("reasons why there is no connection", () => {
   it.each([
     ["ENOTFOUND", "getaddrinfo ENOTFOUND db", "its name has no address (ENOTFOUND)"],
     ["EHOSTUNREACH", "connect EHOSTUNREACH 10.0.0.9:1", "there is no way to that machine (EHOSTUNREACH)"],
@@ -45,7 +45,7 @@ describe("why there is no connection", () => {
   });
 });
 
-it("a browser does not say why a connection ended, so nobody is told more than that", async () => {
+it("a browser gives no reason for a closed connection, so the error has none", async () => {
   let opens = false;
   class Socket {
     onopen: (() => void) | null = null;
@@ -53,7 +53,7 @@ it("a browser does not say why a connection ended, so nobody is told more than t
     constructor() {
       setTimeout(() => {
         if (opens) this.onopen?.();
-        this.onclose?.(); // Not of a connection that has been given up.
+        this.onclose?.(); // Not called for a connection that was given up.
       });
     }
     send(): void {}

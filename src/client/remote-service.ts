@@ -1,12 +1,12 @@
 /**
- * The replicated service as a client uses it that is no member. The client runs its session itself, with the very protocol that
- * members run: it opens it, numbers its commands, proposes them again until it hears what came of them, and keeps its lease by its
- * own clock, which counts from when a keep-alive was first proposed. What differs is what is between: a member's log and replica, at
- * the other end of a connection that may break and be another's from then on.
+ * The replicated service for a client. The client runs its session itself, with the same protocol as members. It opens the
+ * session, numbers its commands, repeats them until they are answered, and renews its lease by its own clock, which counts
+ * from when a keep-alive was first proposed. The difference is the transport: the log and replica are at a member, at the
+ * other end of a connection that may break and move to another member.
  *
- * A client that has changed its member has missed what it was told meanwhile. What its session was answered is kept for it in the
- * log until it says that it has it. But of a session that has ended nothing is kept, so what it had asked for last in one that
- * saw such a change may have been done, and its caller is told that nobody knows.
+ * A client that has changed its member has missed messages meanwhile. The log retains the answers of a session until the
+ * client confirms them. It retains nothing of an ended session. So a command that was pending across such a change, in a
+ * session that then ended, may have been applied: its caller gets `outcome-unknown`.
  */
 
 import { MAX_FOLLOWED, type MemberWord } from "../cluster/clients/client-words.ts";
@@ -42,7 +42,7 @@ export interface RemoteServiceOptions {
   readonly dial: Dial;
   readonly session?: Partial<SessionOptions>;
   onChange(): void;
-  /** No more may be followed: what is, and is of no use any more, is to be given up. */
+  /** The limit of followed names is reached: stop following unused ones. */
   makeRoom(): void;
 }
 
@@ -65,11 +65,14 @@ interface Reading {
 
 export class RemoteService implements Service {
   readonly platform: RemoteServiceOptions["platform"];
-  /** By which the log knows it: another once the log has forgotten it. Its own session goes on by one of its own. */
+  /**
+   * The client's id in the log. It changes if the log has garbage-collected the client. The session protocol has its own
+   * id, which does not change.
+   */
   self: NodeId = FIRST_CLIENT;
   readonly counts = newCounts();
   readonly maxWaiters = MAX_WAITERS;
-  /** What it has read last may be older than what there is: so it is asked for where it counts. */
+  /** A client's last read may be outdated, so callers that need a revision read it. */
   readonly revision = null;
   session: SessionId | null = null;
   until: number | null = null;
@@ -88,13 +91,13 @@ export class RemoteService implements Service {
     why: () => this.why,
     closed: () => this.closed,
   };
-  /** Whether the member that it speaks to knows who leads the log. */
+  /** Whether the connected member knows the leader of the log. */
   #isLed = false;
-  /** The last life that saw another member take the place of one. */
+  /** The last session life that saw a change of member. */
   #movedIn = 0;
   #number: number;
   #reading = 0;
-  /** Where watches that have been begun go on from is known. */
+  /** Settles once every watch begun so far knows its start revision. */
   #before: Promise<unknown> = Promise.resolve();
   #keepAlives = 0;
 
@@ -118,7 +121,7 @@ export class RemoteService implements Service {
     this.#host = this.#startHost();
   }
 
-  /** Why nothing is answered; empty where that is not known. */
+  /** Why calls are not answered; empty if unknown. */
   get why(): string {
     const { isUp, member, why } = this.link;
     if (!isUp) return `no member takes this client (${why})`;
@@ -133,7 +136,7 @@ export class RemoteService implements Service {
     return this.#own.has(session);
   }
 
-  /** A client has one run. */
+  /** A client has only one run. */
   isOfThisRun(session: SessionId): boolean {
     return this.isOwn(session);
   }
@@ -143,7 +146,7 @@ export class RemoteService implements Service {
     return this.#number;
   }
 
-  /** What is asked for from now on is done after it. */
+  /** Operations submitted later take effect after it. */
   async current(): Promise<number> {
     const found = this.#revisionNow();
     const settled = found.then(
@@ -174,7 +177,7 @@ export class RemoteService implements Service {
       if (result.type === "unknown") throw unknownOutcome(operation);
       if (result.type !== "refused") return { revision, session, result } as Done<O>;
       if (result.code !== "session-expired" || !isWanted()) throw refusalOf(result);
-      await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not done, and is done in the next session.
+      await sleep(this.platform.timers, AGAIN_MS, { ref: false }); // It was not applied: repeat it in the next session.
       if (!isWanted()) throw refusalOf(result);
     }
   }
@@ -199,7 +202,7 @@ export class RemoteService implements Service {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** From now on it is told what happens there, and after a gap that there may have been one. */
+  /** Reports changes of this name from now on, and reports each possible gap. */
   follow(topic: Topic, name: string): () => void {
     const key = `${topic} ${name}`;
     if (!this.#followed.has(key)) this.#requireRoom();
@@ -218,7 +221,7 @@ export class RemoteService implements Service {
     };
   }
 
-  /** @throws CoordinationError where members would take no more of this client. */
+  /** @throws CoordinationError if members would let this client follow no more names. */
   #requireRoom(): void {
     if (this.#followed.size >= MAX_FOLLOWED) this.#options.makeRoom();
     if (this.#followed.size < MAX_FOLLOWED) return;
@@ -226,7 +229,7 @@ export class RemoteService implements Service {
     throw refusalOf(refuse("overloaded", text));
   }
 
-  /** What is held is lost, and nothing more is asked. */
+  /** All holdings are lost, and no further calls are made. */
   close(reason: CoordinationError): void {
     if (this.closed !== null) return;
     this.closed = reason;
@@ -236,13 +239,16 @@ export class RemoteService implements Service {
     this.#readings.clear();
   }
 
-  /** The process exits. Ends the session without waiting for an answer: the request leaves with the last bytes of the connection. */
+  /**
+   * Called when the process exits. Ends the session without waiting for an answer: the request is among the last bytes of
+   * the connection.
+   */
   departAtOnce(reason: CoordinationError): void {
-    this.close(reason); // Whatever runs yet must not rely on what the session held.
+    this.close(reason); // Code that still runs must not rely on the session.
     if (this.link.isUp) this.#host.carryOut({ type: "depart" });
   }
 
-  /** Ends the session, so that what it holds is others' at once, as far as that goes quickly. */
+  /** Ends the session and waits briefly, so that others can take over its locks at once. */
   async depart(): Promise<void> {
     const { clock, timers } = this.platform;
     if (this.link.isUp) this.#host.carryOut({ type: "depart" });
@@ -281,7 +287,7 @@ export class RemoteService implements Service {
     return host;
   }
 
-  /** However much is under way: what is asked for behind it waits for it. */
+  /** Retries under overload: later operations wait for this revision. */
   async #revisionNow(): Promise<number> {
     for (;;) {
       try {
@@ -321,7 +327,10 @@ export class RemoteService implements Service {
     this.#keepAlive();
   }
 
-  /** Who may only read has none: what it held is lost at once. If it may write again, it comes as another client. */
+  /**
+   * A client with the role `read` has no session, so it loses its holdings at once. If it may write again, it returns as
+   * another client.
+   */
   #giveUpSession(): void {
     this.#host.stop();
     this.#host = this.#startHost();
@@ -330,7 +339,10 @@ export class RemoteService implements Service {
     if (this.session !== null) this.#lost(this.session);
   }
 
-  /** The round of the lease that was lost with the other member, and then one of its own: what is held lasts anew. */
+  /**
+   * Renews the lease twice: the first round may have been lost with the previous member, and the second belongs to this
+   * one.
+   */
   #keepAlive(): void {
     if (this.#keepAlives === 0) return;
     this.#keepAlives -= 1;
@@ -363,7 +375,7 @@ export class RemoteService implements Service {
     if (isForgotten) this.link.beginAnew();
   }
 
-  /** What the last leader had not committed may be gone with it, and so may what was said to another member: it is said again. */
+  /** A new leader may lack uncommitted commands, and the previous member may not have forwarded them: propose them again. */
   #led(leader: NodeId | null, term: number): void {
     this.#isLed = leader !== null;
     this.#host.carryOut({ type: "led", leader: null, term });
@@ -376,7 +388,7 @@ export class RemoteService implements Service {
     return reading;
   }
 
-  /** Whether answers to what is not known yet may have been told to nobody. */
+  /** Whether an answer to a pending command may have gone to a connection that had ended. */
   #hasMissedAnswers(life: number): boolean {
     const unresolved = this.#protocol.state?.unresolved ?? [];
     return life <= this.#movedIn || unresolved.some((each) => each.life <= this.#movedIn);
@@ -384,7 +396,7 @@ export class RemoteService implements Service {
 
   #onEvent(event: MemberSession["event"], until: number | null): void {
     if (event.type === "proposed") {
-      if (this.link.role === "read") return; // Nothing of the session is a reader's to say.
+      if (this.link.role === "read") return; // A reader must not act on the session.
       const { sequence, operation } = event.command;
       this.link.say({ type: "propose", sequence, operation });
     } else if (event.type === "began") {
@@ -417,7 +429,7 @@ const roleLost = (): CoordinationError =>
     "the role of this client has become read while this was under way, so it may have been done",
   );
 
-/** A client that ends comes back as another. */
+/** A client stores nothing: after a restart it is another client. */
 const forgetful: Slot<never> = {
   records: [],
   append() {},

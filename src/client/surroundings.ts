@@ -1,7 +1,7 @@
-/** Time, timers and chance as browsers and Node have them alike. */
+/** Clock, timers and randomness, the same in browsers and Node. */
 import type { Platform, Timer } from "../runtime/platform/platform.ts";
 
-/** Browsers name their timers by numbers, and have nothing that a timer would keep running. */
+/** Browsers identify timers by numbers, which have no `unref()`. */
 class OwnTimer implements Timer {
   readonly #handle: ReturnType<typeof setTimeout>;
   constructor(handle: ReturnType<typeof setTimeout>) {
@@ -14,11 +14,11 @@ class OwnTimer implements Timer {
   }
 
   cancel(): void {
-    clearTimeout(this.#handle); // An interval, too.
+    clearTimeout(this.#handle); // Clears intervals as well.
   }
 }
 
-/** Half of what a natural random number is made of. */
+/** The range of each half of a random natural number. */
 const HALF = 2 ** 24;
 
 export const surroundings: Pick<Platform, "clock" | "timers" | "random"> = {

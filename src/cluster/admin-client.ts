@@ -1,4 +1,4 @@
-/** The caller's side of a member's admin pages (`runtime/admin-pages.ts`). */
+/** A client of a member's admin pages (`runtime/admin-pages.ts`). */
 import { z } from "zod";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -8,7 +8,7 @@ import { exchange } from "./http-exchange.ts";
 
 const PATIENCE_MS = 1_000;
 
-/** An older member does not say it. */
+/** Older members omit it. */
 export const refusals = z
   .array(
     z.object({
@@ -20,7 +20,7 @@ export const refusals = z
   )
   .default([]);
 
-/** What is read of a status here; a member of a newer version may say more. */
+/** The fields of a status that are used here. Newer members may send more. */
 const statusSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -37,7 +37,7 @@ const statusSchema = z.object({
 
 export type BriefStatus = Pick<NodeStatus, keyof z.infer<typeof statusSchema>>;
 
-/** What a member that serves elections, locks and channels says of itself, as far as it is read here. */
+/** The fields used here of the status of a member that serves elections, locks and channels. */
 const serviceSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -66,13 +66,13 @@ const serviceSchema = z.object({
 
 export type ServiceStatus = z.infer<typeof serviceSchema>;
 
-/** Null where nobody answers in time, or somebody who is not that member. */
+/** @returns null if there is no answer in time, or another member answers */
 export async function askStatus(admin: string, node: NodeId, timeoutMs = PATIENCE_MS): Promise<BriefStatus | null> {
   const found = await answered(admin, statusSchema, timeoutMs);
   return found?.id === node ? (found as BriefStatus) : null;
 }
 
-/** Null where nobody answers in time, or somebody who serves no elections, locks and channels. */
+/** @returns null if there is no answer in time, or the server has no elections, locks and channels */
 export function askServiceStatus(admin: string, timeoutMs = PATIENCE_MS): Promise<ServiceStatus | null> {
   return answered(admin, serviceSchema, timeoutMs);
 }
@@ -88,13 +88,13 @@ async function answered<T>(admin: string, schema: z.ZodType<T>, timeoutMs: numbe
   }
 }
 
-/** @throws EnvironmentError if the member does not take them. */
+/** @throws EnvironmentError if the member rejects them. */
 export async function putFaults(admin: string, faults: Faults): Promise<void> {
   const answer = await exchange(`${admin}/faults`, { method: "PUT", body: faults, timeoutMs: PATIENCE_MS });
   if (answer.status >= 300) throw new EnvironmentError("refused", complaint(answer.body, `status ${answer.status}`));
 }
 
-/** @throws UsageError with the member's own words if it refuses the command, EnvironmentError if it does not answer. */
+/** @throws UsageError with the member's message if it refuses the command, EnvironmentError if it does not answer. */
 export async function postCommand(admin: string, command: object): Promise<void> {
   const answer = await exchange(`${admin}/command`, { method: "POST", body: command, timeoutMs: PATIENCE_MS });
   if (answer.status < 300) return;
@@ -102,7 +102,7 @@ export async function postCommand(admin: string, command: object): Promise<void>
   throw answer.status < 500 ? new UsageError("bad-command", words) : new EnvironmentError("refused", words);
 }
 
-/** The sentence in an answer that is no success. */
+/** The message of an error response. */
 export function complaint(body: unknown, otherwise: string): string {
   const parsed = z.object({ error: z.string() }).safeParse(body);
   return parsed.success ? parsed.data.error : otherwise;

@@ -1,4 +1,4 @@
-/** The studio over members that run elsewhere: three of `join()`, in this process. */
+/** The studio with members that run elsewhere: three of `join()`, in this process. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -87,7 +87,7 @@ describe("members of join()", () => {
     expect(attached.picture.network.cuts).toEqual([]);
   });
 
-  test("their processes are nobody's to kill", async () => {
+  test("cannot be killed from here", async () => {
     await expect(attached.act({ type: "kill", node: 2 })).rejects.toThrow("this studio did not start member 2");
     await expect(attached.act({ type: "cut", nodes: [1, 9] })).rejects.toThrow(
       "expected the node to be one of 1, 2, 3, got 9",
@@ -97,9 +97,9 @@ describe("members of join()", () => {
     );
   });
 
-  test("a recording has a header and what they did", async () => {
+  test("a recording has a header and the members' entries", async () => {
     const file = path(mkdtempSync(path(tmpdir(), "coterie-attached-")), "run.jsonl");
-    await attached.act({ type: "cut", nodes: [1, 2] }); // It begins with what is cut already.
+    await attached.act({ type: "cut", nodes: [1, 2] }); // The recording begins with existing cuts.
     const other = await AttachedCluster.to(urls.slice(0, 2), ({ protocol }, nodes) =>
       record({
         file,
@@ -119,7 +119,7 @@ describe("members of join()", () => {
     await attached.act({ type: "heal" });
   });
 
-  test("one that has left is shown so", async () => {
+  test("a member that has left is shown as exited", async () => {
     await members[2]?.leave();
     await vi.waitFor(
       () => expect(attached.picture.nodes[2]).toMatchObject({ process: "exited", exit: "does not answer" }),
@@ -127,7 +127,7 @@ describe("members of join()", () => {
     );
   });
 
-  test("one that starts again has the faults that are shown", async () => {
+  test("a restarted member gets the present faults", async () => {
     await attached.act({ type: "cut", nodes: [1, 3] }).catch(() => {}); // 3 does not answer.
     const port = new URL(urls[2] as string).port;
     const again = await group.start(3, { admin: `127.0.0.1:${port}` });
@@ -139,7 +139,7 @@ describe("members of join()", () => {
   });
 });
 
-test("who is no member, or not one of the same cluster, is refused", async () => {
+test("a server that is not a member of this cluster is rejected", async () => {
   await expect(AttachedCluster.to([urls[0] as string, urls[0] as string], () => null)).rejects.toThrow(
     "are both member 1",
   );

@@ -1,7 +1,7 @@
 /**
- * Members that run elsewhere, as the studio shows them: of `join()`, or of `coterie node`. What they do is heard from their
- * admin pages. They were not started here, so their processes are nobody's to kill or pause; links are disturbed only where
- * every one of them has its fault injector on.
+ * Members that run elsewhere, for the studio: of `join()`, or of `coterie node`. It learns what they do from their admin
+ * pages. It did not start them, so it cannot kill or pause their processes. It injects faults into links only if every
+ * member has its fault injector on.
  */
 import { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -22,7 +22,7 @@ import { changesOf, faultsOf, healthyNetwork, networkAfter, networksAfter } from
 const PATIENCE_MS = 2_000;
 const LOOK_EVERY_MS = 1_000;
 
-/** What is read of a status here, of either kind of member; a newer one may say more. */
+/** The fields of a status that are used here, for either kind of member. Newer members may send more. */
 const statusSchema = z.object({
   id: z.number(),
   pid: z.number(),
@@ -76,8 +76,8 @@ export class AttachedCluster {
   }
 
   /**
-   * Asks each member who it is, and listens to it from then on. @param recorderFor is asked once they have answered.
-   * @throws EnvironmentError for one that does not answer, UsageError for members that do not belong together.
+   * Asks each member for its status, and then follows its trace. @param recorderFor called once they have answered.
+   * @throws EnvironmentError if a member does not answer, UsageError if the members do not belong together.
    */
   static async to(
     urls: readonly string[],
@@ -108,7 +108,7 @@ export class AttachedCluster {
         members.map(({ status: { id } }) => id),
       ),
     );
-    cluster.#recordFaults(healthyNetwork, network ?? healthyNetwork); // Who reads the recording knows of none before.
+    cluster.#recordFaults(healthyNetwork, network ?? healthyNetwork); // Readers of the recording assume no earlier faults.
     cluster.#listen();
     return cluster;
   }
@@ -147,7 +147,7 @@ export class AttachedCluster {
     return Promise.resolve({ cluster, protocol, nodes });
   }
 
-  /** @throws UsageError for what is not ours to do, EnvironmentError if a member does not answer. */
+  /** @throws UsageError if the action is not possible here, EnvironmentError if a member does not answer. */
   async act(act: Act): Promise<void> {
     switch (act.type) {
       case "kill":
@@ -188,7 +188,7 @@ export class AttachedCluster {
     this.#record(id, line);
   }
 
-  /** Who does not answer any more is shown so, until it does. */
+  /** Shows a member that does not answer as exited, until it does. */
   async #look(): Promise<void> {
     await Promise.all(
       [...this.#members].map(async ([id, member]) => {
@@ -203,11 +203,11 @@ export class AttachedCluster {
     );
   }
 
-  /** A member that starts again has a fault injector without faults: it gets its part of those that are shown. */
+  /** A restarted member has no injected faults: send it its part of those that are shown. */
   async #disturbAgain(id: NodeId, { admin }: Attached): Promise<void> {
     if (!this.#takesFaults) return;
     const { network } = this.networks.at(-1) as NetworkPeriod;
-    await putFaults(admin, faultsOf(id, network)).catch(() => {}); // Gone again: it is looked for again.
+    await putFaults(admin, faultsOf(id, network)).catch(() => {}); // It stopped again; the next check retries.
   }
 
   async #command(node: NodeId, command: string): Promise<void> {
@@ -287,7 +287,7 @@ async function metAt(admin: string): Promise<Attached> {
   return { admin, status, silence: null, view: status.view as View };
 }
 
-/** @throws EnvironmentError where nobody answers, or no member. */
+/** @throws EnvironmentError if no server, or no member, answers. */
 async function statusAt(admin: string): Promise<Status> {
   const { status, body } = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS });
   const parsed = statusSchema.safeParse(body);
@@ -298,7 +298,7 @@ async function statusAt(admin: string): Promise<Status> {
   );
 }
 
-/** As the members' fault injectors have it; null where one of them is off. */
+/** The faults in the members' fault injectors; null if one of them is off. */
 async function networkOf(members: readonly Attached[]): Promise<NetworkPicture | null> {
   const answers = await Promise.all(
     members.map(({ admin }) => exchange(`${admin}/faults`, { timeoutMs: PATIENCE_MS })),

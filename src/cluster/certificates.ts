@@ -1,4 +1,7 @@
-/** Certificates: an authority of the cluster's own, and what it signs. A member's carries the DNS name `node-<id>`, a client's its own name. */
+/**
+ * Certificates: the cluster's own authority, and the certificates that it signs. A member's has the DNS name `node-<id>`, a
+ * client's its own name.
+ */
 import { createPrivateKey, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import type { Extension, X509Certificate } from "@peculiar/x509";
@@ -7,19 +10,22 @@ import { EnvironmentError, UsageError } from "../core/errors.ts";
 const DAY_MS = 86_400_000;
 /** An authority outlasts the certificates that it signs. */
 const AUTHORITY_DAYS = 3_650;
-/** Clocks of machines differ: what was made just now is valid there, too. */
+/** Clocks of machines differ: a new certificate must be valid on all of them. */
 const EARLIER_MS = 3_600_000;
 
-/** PEM. */
+/** A certificate and its key, in PEM. */
 export interface Pair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Which ends of connections a certificate is for. */
+/** Whether a certificate serves both ends of connections, or clients only. */
 export type Purpose = "both" | "client";
 
-/** An optional dependency: members that are given their certificates do without. @throws EnvironmentError where it is not installed */
+/**
+ * An optional dependency: members with existing certificates do not need it. @throws EnvironmentError if it is not
+ * installed
+ */
 async function library() {
   return import("@peculiar/x509").catch((error: unknown) => {
     const text =
@@ -47,7 +53,7 @@ const validFor = (days: number, now: number) => ({
   notAfter: new Date(now + days * DAY_MS),
 });
 
-/** @param name of the cluster, for people who look at the certificate. @param now in milliseconds since 1970. */
+/** @param name the cluster's name, for people who read the certificate. @param now in milliseconds since 1970. */
 export async function makeAuthority(name: string, now: number): Promise<Pair> {
   const x509 = await library();
   const keys = await newKeys();
@@ -66,8 +72,8 @@ export async function makeAuthority(name: string, now: number): Promise<Pair> {
 }
 
 /**
- * A certificate for these DNS names and IP addresses, the first of which it is called by.
- * @throws UsageError for an authority whose key cannot be used
+ * Issues a certificate for these DNS names and IP addresses. The first one becomes its common name.
+ * @throws UsageError if the authority's key has an unsupported type
  */
 export async function issue(
   authority: Pair,
@@ -101,7 +107,10 @@ export async function issue(
   return pairOf(certificate, keys.privateKey);
 }
 
-/** Says which authority has signed, where two have one name. An authority of an older `coterie cert` does not identify itself. */
+/**
+ * Identifies the signing authority, in case two have one name. An authority made by an older `coterie cert` has no
+ * identifier.
+ */
 async function identifierOf(x509: Library, issuer: X509Certificate): Promise<Extension> {
   const own = issuer.getExtension(x509.SubjectKeyIdentifierExtension);
   return own === null
@@ -109,7 +118,7 @@ async function identifierOf(x509: Library, issuer: X509Certificate): Promise<Ext
     : new x509.AuthorityKeyIdentifierExtension(own.keyId);
 }
 
-/** @throws UsageError for what cannot sign */
+/** @throws UsageError if the key cannot sign */
 async function signingKeyOf(pem: string): Promise<webcrypto.CryptoKey> {
   const key = createPrivateKey(pem);
   const { namedCurve = "" } = key.asymmetricKeyDetails ?? {};
@@ -122,7 +131,7 @@ async function signingKeyOf(pem: string): Promise<webcrypto.CryptoKey> {
   return webcrypto.subtle.importKey("pkcs8", der, { name: "ECDSA", namedCurve: curve }, false, ["sign"]);
 }
 
-/** The DNS names and IP addresses in a certificate, without this name. @throws where it is none */
+/** The DNS names and IP addresses in a certificate, without `own`. @throws if it is not a certificate */
 export async function hostsIn(cert: string, own: string): Promise<readonly string[]> {
   const x509 = await library();
   const found = new x509.X509Certificate(cert).getExtension(x509.SubjectAlternativeNameExtension);

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../core/errors.ts";
-import { protocolNames } from "../protocols/index.ts";
 import { readServiceConfig } from "./config.ts";
 import { parseConfig, readConfig } from "./protocol-config.ts";
 
@@ -19,7 +18,7 @@ function refusal(value: unknown): string {
   return "accepted";
 }
 
-test("what is left out has a default", () => {
+test("omitted fields have defaults", () => {
   expect(parseConfig(sound, ".")).toEqual({
     cluster: "demo",
     protocol: "bully",
@@ -34,7 +33,7 @@ test("what is left out has a default", () => {
   });
 });
 
-test("everything can be said", () => {
+test("accepts every field", () => {
   const config = {
     cluster: "wide",
     protocol: "bully",
@@ -63,7 +62,7 @@ test("everything can be said", () => {
   });
 });
 
-describe("is refused with the path of the field", () => {
+describe("rejects with the path of the field", () => {
   const at = 'expected members.1.address to be host:port with a port from 1 to 65535, got "';
   test.each<[string, object | string, string]>([
     ["no object", "demo", 'expected the config to be an object, got "demo"'],
@@ -73,7 +72,7 @@ describe("is refused with the path of the field", () => {
     [
       "an unknown protocol",
       { protocol: "x" },
-      `expected the protocol to be one of ${protocolNames.join(", ")}, got "x"`,
+      'expected the protocol to be a name that `coterie protocols` lists, got "x"',
     ],
     ["options that are none", { options: [] }, "expected options to be an object, got []"],
     [
@@ -121,6 +120,17 @@ describe("is refused with the path of the field", () => {
     expect(refusal(typeof change === "string" ? change : { ...sound, ...change })).toBe(sentence);
   });
 
+  test("with all problems at once", () => {
+    const members = { a: "127.0.0.1:7401", 1: "foo", 2: { address: "127.0.0.1:7402", port: 7 } };
+    expect(refusal({ ...sound, members, tls: "of", member: 1 })).toBe(
+      "5 problems: expected member to be absent, got 1; " +
+        'expected members.1 to be host:port with a port from 1 to 65535, got "foo"; ' +
+        "expected members.2.port to be absent, got 7; " +
+        'expected a key of members to be a natural number, got "a"; ' +
+        'expected tls to be "off" or an object with ca, cert and key, got "of"',
+    );
+  });
+
   test("an address twice", () => {
     const members = { 0: "localhost:7401", 1: { address: "127.0.0.1:7402", admin: "LOCALHOST:7401" } };
     expect(refusal({ ...sound, members })).toBe(
@@ -128,23 +138,23 @@ describe("is refused with the path of the field", () => {
     );
   });
 
-  test("too many members", () => {
+  test("traffic that leaves the machine", () => {
     const members = Object.fromEntries(Array.from({ length: 129 }, (_, id) => [id, `127.0.0.1:${7_000 + id}`]));
     expect(refusal({ ...sound, members })).toBe("expected members to be 1 to 128 members, got 129");
   });
 });
 
-describe("what leaves the machine", () => {
+describe("needs TLS, or an explicit opt-out", () => {
   const far = { 0: "10.0.0.1:7100", 1: "10.0.0.2:7100" };
 
-  test("needs TLS, or a word that says that it does not", () => {
+  test("includes the address that a member binds", () => {
     expect(refusal({ ...sound, members: far })).toMatch(
       /^expected tls to be set, since members\.0\.address 10\.0\.0\.1:7100 /,
     );
     expect(refusal({ ...sound, members: far, tls: "off" })).toBe("accepted");
   });
 
-  test("is also what a member binds", () => {
+  test("excludes admin pages, unless they are exposed explicitly", () => {
     const members = { 0: { address: "127.0.0.1:7100", listen: "0.0.0.0:7100" } };
     expect(refusal({ ...sound, members })).toMatch(
       /^expected tls to be set, since members\.0\.listen 0\.0\.0\.0:7100 is reachable/,
@@ -155,7 +165,7 @@ describe("what leaves the machine", () => {
     );
   });
 
-  test("does not include admin pages, unless somebody says so", () => {
+  test("names a file that is missing or not JSON", () => {
     const members = { 0: { address: "127.0.0.1:7100", admin: "0.0.0.0:7200" } };
     expect(refusal({ ...sound, members })).toMatch(
       /^expected members\.0\.admin to be a loopback address, got "0\.0\.0\.0:7200"/,
@@ -164,9 +174,9 @@ describe("what leaves the machine", () => {
   });
 });
 
-test("a file that is not there or not JSON is named", () => {
+test("members on different machines may have the same admin port on their own loopback", () => {
   expect(() => readConfig("no-such.json")).toThrow(
-    `expected a config file at ${resolve("no-such.json")}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`,
+    `expected a config file at ${resolve("no-such.json")}, got none (ENOENT): write one, as docs/reference/configuration.md describes, or name another with --config`,
   );
   expect(() => readConfig(import.meta.dirname)).toThrow(
     `expected the config to be a readable file, got "${import.meta.dirname}" (EISDIR)`,
@@ -175,7 +185,7 @@ test("a file that is not there or not JSON is named", () => {
   expect(() => readConfig(source)).toThrow(`${source}: expected JSON: `);
 });
 
-test("members of different machines may have the same admin port on their own loopback", () => {
+test("members of join() have a timing, members of a protocol have none", () => {
   const member = (host: string) => ({ address: `${host}:7100`, admin: "127.0.0.1:7200" });
   const members = { 0: member("10.0.0.1"), 1: member("10.0.0.2") };
   expect(refusal({ ...sound, members, tls: "off" })).toBe("accepted");

@@ -1,9 +1,10 @@
-/** The file that describes a cluster, the same for every member: who is where, and which protocol runs. */
+/** The config file of a cluster, the same for every member: the members' addresses, and the protocol. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { TlsFiles } from "../runtime/certificate-files.ts";
+import { docsPage } from "../runtime/docs-page.ts";
 import { formatHostPort, type HostPort, isLoopback, isWildcard, parseHostPort } from "../runtime/host-port.ts";
 import { type Limits, limitsWith } from "../runtime/transport/limits.ts";
 import { type Fields, isFields, strayField } from "./fields.ts";
@@ -11,33 +12,33 @@ import { type Timing, timings } from "./services/timing.ts";
 
 export type { HostPort } from "../runtime/host-port.ts";
 
-/** Who is where. */
+/** The members, and where they run. */
 export interface ClusterPlaces {
-  /** Members of another cluster are refused, so two clusters on one network cannot mix. */
+  /** Connections from members of another cluster are refused, so two clusters on one network cannot mix. */
   readonly cluster: string;
   readonly members: Readonly<Record<NodeId, MemberPlace>>;
   /** Null: no TLS, explicitly or on loopback only. */
   readonly tls: TlsFiles | null;
   readonly limits: Partial<Limits>;
-  /** Where a member keeps its journal, if what it runs keeps one; `{id}` is replaced by the member's id. Null: nowhere. */
+  /** The folder of a member's journal, if it keeps one; `{id}` is replaced by the member's id. Null: no journal. */
   readonly dataDir: string | null;
 }
 
 export interface MemberPlace {
-  /** At which the others reach it. */
+  /** The address at which the others reach it. */
   readonly address: HostPort;
-  /** What it binds; absent: its address. */
+  /** The address that it binds; absent: `address`. */
   readonly listen?: HostPort;
   readonly admin: HostPort;
 }
 
-/** Of members of `join()`. */
+/** The config of members of `join()`. */
 export interface ServiceConfig extends ClusterPlaces {
   /** How long members may be paused: docs/operate/timing.md. */
   readonly timing: Timing;
 }
 
-/** Of one member's transport: who is where, and what is limited. */
+/** The options of one member's transport: addresses and limits. */
 export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterPlaces, "members" | "limits">) => ({
   members: Object.fromEntries(Object.entries(members).map(([member, { address }]) => [member, address])),
   listen: members[id]?.listen,
@@ -46,9 +47,10 @@ export const transportPlaces = (id: NodeId, { members, limits }: Pick<ClusterPla
 
 const MAX_MEMBERS = 128;
 const MAX_NAME_LENGTH = 64;
-const HOW_TO_HAVE_ONE = "write one, or name another with --config";
+const HOW_TO_HAVE_ONE = (): string =>
+  `write one, as ${docsPage("reference/configuration.md")} describes, or name another with --config`;
 
-/** Where nobody says otherwise, admin pages are on this machine only and on a port that the system chooses. */
+/** By default, admin pages are on this machine only, on a port that the system chooses. */
 const defaultAdmin: HostPort = { host: "127.0.0.1", port: 0 };
 
 const ADDRESS = "host:port with a port from 1 to 65535";
@@ -62,37 +64,75 @@ interface ConfigFile {
   readonly tls: "off" | TlsFiles | undefined;
   readonly limits: Partial<Limits>;
   readonly dataDir: string | undefined;
-  /** Admin pages ask nobody for a password. Showing them to a network has to be said. */
+  /** Admin pages have no password, so serving them to a network must be explicit. */
   readonly adminExposed: boolean;
 }
 
-/** @throws UsageError that calls the name `what`. */
+/** @throws UsageError that refers to the name as `what`. */
 export function requireClusterName(value: unknown, what: string, code = "bad-config"): string {
   if (typeof value !== "string" || value === "") throw new UsageError(code, unexpected(what, "a name", value));
   if (value.length > MAX_NAME_LENGTH) throw new UsageError(code, unexpected(what, NAME_TOO_LONG, value));
   return value;
 }
 
-/** Checked by hand and not by a schema of zod's, which takes longer to load than all else that `join()` needs. */
+/** Validated by hand: zod takes longer to load than everything else that `join()` needs. @throws UsageError with all problems */
 function fileOf(value: unknown, others: readonly string[]): ConfigFile {
-  const file = requireFields(value, "the config", "an object", [...FIELDS, ...others], "");
-  const { tls, dataDir, adminExposed = false } = file;
-  const cluster = requireClusterName(file.cluster, "cluster");
-  if (!isFields(file.members)) throw wrong("members", "an object from id to address", file.members);
-  const members = Object.fromEntries(
-    Object.entries(file.members).map(([id, member]) => [idOf(id), memberOf(id, member)]),
-  );
-  if (dataDir !== undefined) requirePath(dataDir, "dataDir");
-  if (typeof adminExposed !== "boolean") throw wrong("adminExposed", "true or false", adminExposed);
-  const limits = limitsOf(file.limits);
-  return {
-    cluster,
-    members,
-    tls: tlsOf(tls),
-    limits,
-    dataDir: dataDir as string,
-    adminExposed,
-  };
+  if (!isFields(value)) throw wrong("the config", "an object", value);
+  const problems = new Problems();
+  for (const [name, got] of Object.entries(value))
+    if (![...FIELDS, ...others].includes(name)) problems.add(unexpected(name, "absent", got));
+  const { dataDir, adminExposed = false } = value;
+  const cluster = problems.of(() => requireClusterName(value.cluster, "cluster"));
+  const members = problems.of(() => membersOf(value.members, problems));
+  if (dataDir !== undefined) problems.of(() => requirePath(dataDir, "dataDir"));
+  if (typeof adminExposed !== "boolean") problems.add(unexpected("adminExposed", "true or false", adminExposed));
+  const limits = problems.of(() => limitsOf(value.limits));
+  const tls = problems.of(() => tlsOf(value.tls));
+  const file = { cluster, members, tls, limits, dataDir, adminExposed } as ConfigFile;
+  if (problems.areNone) requireSoundMembers(file, problems);
+  problems.throwAll();
+  return file;
+}
+
+/** Everything that is wrong with a config, for one error. */
+class Problems {
+  readonly #all: string[] = [];
+
+  get areNone(): boolean {
+    return this.#all.length === 0;
+  }
+
+  add(problem: string): void {
+    this.#all.push(problem);
+  }
+
+  /** The result, or undefined after a UsageError, which is added. */
+  of<T>(read: () => T): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      this.add(error.message);
+      return undefined;
+    }
+  }
+
+  /** @throws UsageError if there are any */
+  throwAll(): void {
+    if (this.areNone) return;
+    const count = this.#all.length === 1 ? "" : `${this.#all.length} problems: `;
+    throw refusal(`${count}${this.#all.join("; ")}`);
+  }
+}
+
+function membersOf(value: unknown, problems: Problems): ConfigFile["members"] {
+  if (!isFields(value)) throw wrong("members", "an object from id to address", value);
+  const members = Object.entries(value).flatMap(([id, member]): [number, MemberPlace][] => {
+    const key = problems.of(() => idOf(id));
+    const place = problems.of(() => memberOf(id, member));
+    return key === undefined || place === undefined ? [] : [[key, place]];
+  });
+  return Object.fromEntries(members);
 }
 
 function idOf(id: string): number {
@@ -136,6 +176,7 @@ function limitsOf(value: unknown): Partial<Limits> {
   for (const [name, limit] of Object.entries(limits))
     if (limit !== undefined && !(Number.isSafeInteger(limit) && (limit as number) > 0))
       throw wrong(`limits.${name}`, "a whole number > 0", limit);
+  limitsWith(limits as Partial<Limits>); // Throws if a limit is too small.
   return limits;
 }
 
@@ -160,14 +201,14 @@ export const wrong = (what: string, expected: string, got: unknown): UsageError 
   refusal(unexpected(what, expected, got));
 
 /**
- * The file of a cluster of `join()`: it names no protocol.
+ * Reads the config file of a cluster of `join()`, which names no protocol.
  * @throws UsageError that names the file and the field.
  */
 export function readServiceConfig(file: string): ServiceConfig {
   return readWith(parseServiceConfig, file);
 }
 
-/** Whether the file is of a cluster that runs one protocol, and not of `join()`. @throws UsageError if it is not JSON. */
+/** Whether the file describes a cluster that runs one protocol, instead of `join()`. @throws UsageError if it is not JSON. */
 export function namesProtocol(file: string): boolean {
   return readWith((value) => typeof value !== "object" || value === null || "protocol" in value, file);
 }
@@ -180,7 +221,7 @@ export function readWith<T>(parse: (value: unknown, folder: string) => T, file: 
     const { code } = error as NodeJS.ErrnoException;
     throw refusal(
       code === "ENOENT"
-        ? `expected a config file at ${resolve(file)}, got none (ENOENT): ${HOW_TO_HAVE_ONE}`
+        ? `expected a config file at ${resolve(file)}, got none (ENOENT): ${HOW_TO_HAVE_ONE()}`
         : `${unexpected("the config", "a readable file", file)} (${code})`,
     );
   }
@@ -199,14 +240,12 @@ export function readWith<T>(parse: (value: unknown, folder: string) => T, file: 
 }
 
 /**
- * Paths in it are relative to `folder`.
+ * Paths in the file are relative to `folder`.
  * @param others fields that the caller reads.
  * @throws UsageError that names the field.
  */
 export function parsePlaces(value: unknown, folder: string, others: readonly string[] = []): ClusterPlaces {
   const file = fileOf(value, others);
-  requireSoundMembers(file);
-  limitsWith(file.limits); // Refuses what is too small.
   const { cluster, members, limits } = file;
   const dataDir = file.dataDir === undefined ? null : resolve(folder, file.dataDir);
   return { cluster, members, tls: tlsFiles(file.tls, folder), limits, dataDir };
@@ -224,24 +263,28 @@ function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
   return { ...parsePlaces(isFields(value) ? rest : value, folder), timing: known };
 }
 
-function requireSoundMembers({ members, tls, adminExposed }: ConfigFile): void {
+function requireSoundMembers({ members, tls, adminExposed }: ConfigFile, problems: Problems): void {
   const count = Object.keys(members).length;
-  if (count < 1 || count > MAX_MEMBERS) throw refusal(unexpected("members", `1 to ${MAX_MEMBERS} members`, count));
+  if (count < 1 || count > MAX_MEMBERS)
+    return problems.add(unexpected("members", `1 to ${MAX_MEMBERS} members`, count));
   const owners = new Map<string, string>();
+  let isExposed = false;
   for (const [id, { address, listen = address, admin }] of Object.entries(members)) {
     const [field, open] = isLoopback(address.host) ? ["listen", listen] : ["address", address];
-    if (tls === undefined && !isLoopback(open.host))
-      throw refusal(
-        `expected tls to be set, since members.${id}.${field} ${formatHostPort(open)} is reachable from other machines: give certificates, or "tls": "off" where the network is trusted`,
+    if (tls === undefined && !isLoopback(open.host) && !isExposed) {
+      isExposed = true; // One problem, for all members.
+      problems.add(
+        `expected tls to be set, since members.${id}.${field} ${formatHostPort(open)} is reachable from other machines: give certificates, or "tls": "off" in a trusted network`,
       );
+    }
     if (!adminExposed && !isLoopback(admin.host))
-      throw refusal(
-        `${unexpected(`members.${id}.admin`, "a loopback address", formatHostPort(admin))}: admin pages have no password; "adminExposed": true shows them to a trusted network`,
+      problems.add(
+        `${unexpected(`members.${id}.admin`, "a loopback address", formatHostPort(admin))}: admin pages have no password; "adminExposed": true exposes them to a trusted network`,
       );
-    claim(owners, address, `members.${id}.address`);
-    // Each machine has a loopback, and interfaces, of its own: members of different machines may use the same port there.
+    problems.of(() => claim(owners, address, `members.${id}.address`));
+    // Each machine has its own loopback and interfaces: members on different machines may use the same port there.
     const isApart = (isLoopback(admin.host) || isWildcard(admin.host)) && !isLoopback(address.host);
-    if (admin.port !== 0 && !isApart) claim(owners, admin, `members.${id}.admin`);
+    if (admin.port !== 0 && !isApart) problems.of(() => claim(owners, admin, `members.${id}.admin`));
   }
 }
 

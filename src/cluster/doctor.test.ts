@@ -1,4 +1,4 @@
-/** What the doctor makes of what members say; test/e2e/doctor.test.ts has members that run. */
+/** The doctor's findings for given answers of members; test/e2e/doctor.test.ts uses running members. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
@@ -20,7 +20,10 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** An admin page that answers so, and then so, and so on, the last one again and again; members are taken to be there as well. */
+/**
+ * An admin page with these answers, one after another, and then the last one again. Its address also counts as the
+ * member's.
+ */
 async function page(...answers: readonly Said[]): Promise<string> {
   let asked = 0;
   const server = createServer((_request, response) => {
@@ -43,7 +46,7 @@ async function page(...answers: readonly Said[]): Promise<string> {
   return at;
 }
 
-/** Of these members, as the config has them. */
+/** The findings for these members in the config. */
 async function findings(pages: Readonly<Record<number, string>>): Promise<readonly Finding[]> {
   const members = Object.fromEntries(
     Object.entries(pages).map(([id, at]) => {
@@ -59,14 +62,14 @@ async function findings(pages: Readonly<Record<number, string>>): Promise<readon
 
 const of = (all: readonly Finding[], check: string): readonly Finding[] => all.filter((each) => each.check === check);
 
-test("members are counted by the list, not by the config: who votes, who is off it, and who is not in the config", async () => {
+test("counts members by the list, not by the config: voters, removed members, and members missing from the config", async () => {
   const list = { members: [1, 2, 4, 5, 6], voters: [1, 2, 4, 5] };
-  const gone = "127.0.0.1:1"; // Nobody listens there.
+  const gone = "127.0.0.1:1"; // No server listens there.
   const all = await findings({
     1: await page({ id: 1, ...list, leader: 2 }),
     2: await page({ id: 2, ...list, leader: 2 }),
     3: gone,
-    4: await page({ id: 4, members: [1, 2, 3, 4], leader: null }), // Behind.
+    4: await page({ id: 4, members: [1, 2, 3, 4], leader: null }), // It lags behind.
     5: await page({ id: 5, ...list, leader: 2 }),
   });
   expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 of which vote: 1 may fail" }]);
@@ -86,13 +89,13 @@ test("members are counted by the list, not by the config: who votes, who is off 
   expect(all.filter(({ verdict }) => verdict === "problem")).toEqual([]);
 });
 
-test("members that answer nothing are those of the config", async () => {
+test("uses the members of the config when none answers", async () => {
   const all = await findings({ 1: "127.0.0.1:1", 2: "127.0.0.1:1", 3: "127.0.0.1:1" });
   expect(of(all, "members")).toMatchObject([{ verdict: "ok", found: "3 members: 1 may fail" }]);
   expect(of(all, "member 3")).toMatchObject([{ verdict: "problem" }]);
 });
 
-test("a majority that knows no leader is looked at twice: then it is a problem, with what to do", async () => {
+test("checks twice for a leader of the log: then its absence is a problem, with advice", async () => {
   const electing = { members: [1, 2], leader: null };
   const elected = { ...electing, leader: 1 };
   const [soon, never] = await Promise.all([
@@ -115,12 +118,12 @@ test("a majority that knows no leader is looked at twice: then it is a problem, 
   ]);
 });
 
-test("members that keep no log have no leader of one to miss", async () => {
+test("expects no leader of members without a log", async () => {
   const all = await findings({ 1: await page({ id: 1, members: [1], leader: null, shared: null }) });
   expect(of(all, "leader of the log")).toEqual([]);
 });
 
-test("one that lacks a majority which others have is to be looked at; where none has one, members are to be started", async () => {
+test("advises to examine a member without a majority if others have one, and otherwise to start members", async () => {
   const [whole, alone] = [
     { members: [1, 2], leader: 1 },
     { members: [1, 2], leader: 1, hasQuorum: false },

@@ -1,4 +1,4 @@
-/** What may be wrong with a cluster, looked for from one machine: its config, names, links, certificates, disk, and what its members say. */
+/** Diagnoses a cluster from one machine: its config, names, links, certificates, disk, and the status of its members. */
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { existsSync } from "node:fs";
@@ -16,28 +16,28 @@ import { type AskedMember, askMembers, type ServiceNode, statusFrom } from "./se
 
 export interface Patient {
   readonly config: ServiceConfig;
-  /** The member of this machine; null: none is looked into. */
+  /** The member on this machine; null: it is not examined. */
   readonly id: NodeId | null;
-  /** Its folder; null: none is known. */
+  /** Its folder; null: unknown. */
   readonly folder: string | null;
 }
 
 const PATIENCE_MS = 2_000;
-/** Within which members elect a leader of the log, also patient ones. */
+/** Within this time members elect a leader of the log, even with `patient` timing. */
 const LOOK_AGAIN_MS = 3_000;
 const DAY_MS = 86_400_000;
 const EXPIRES_SOON_DAYS = 30;
-/** docs/operate/deploy.md says that a member needs as much. */
+/** The free space that docs/operate/deploy.md requires. */
 const WANTED_FREE_BYTES = 2 ** 30;
 const WRITES = 32;
 const WRITE_BYTES = 4_096;
-/** Members renew leases of 0.4 s: a disk or a process that stands still for so long costs what is held. */
+/** Members renew leases of 0.4 s: a disk or process that is paused this long may lose locks. */
 const SLOW_MS = 20;
 const TOO_SLOW_MS = 100;
 const WATCHED_MS = 1_000;
 const LOOK_EVERY_MS = 5;
 
-/** Looks at everything, one thing after the other: what takes the disk or the processor must not disturb what is measured. */
+/** Examines everything sequentially: load on the disk or processor must not distort the measurements. */
 export async function* examine(patient: Patient): AsyncGenerator<Finding> {
   const { config, id, folder } = patient;
   const asked = await answersOf(config);
@@ -57,7 +57,7 @@ export async function* examineMachine(folder: string): AsyncGenerator<Finding> {
   yield await stalls();
 }
 
-/** Where a majority is heard of and nobody knows a leader of the log, a second time: they may be about to elect one. */
+/** If a majority is up but no member knows a leader of the log, asks again: they may be about to elect one. */
 async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]> {
   const asked = await askMembers(config, PATIENCE_MS);
   const { nodes } = statusFrom(config, asked);
@@ -69,7 +69,7 @@ async function answersOf(config: ServiceConfig): Promise<readonly AskedMember[]>
 const isLeaderless = (nodes: readonly ServiceNode[]): boolean =>
   nodes.some(({ hasQuorum }) => hasQuorum === true) && nodes.every(({ leader }) => leader === null);
 
-/** How many members there are. */
+/** The number of members. */
 function size({ members, voters }: KnownList): Finding {
   const count = voters.length;
   const bears = Math.ceil(count / 2) - 1;
@@ -82,7 +82,7 @@ function size({ members, voters }: KnownList): Finding {
   return ok("members", found);
 }
 
-/** Whether the name of a member leads somewhere, and somebody listens there. */
+/** Whether a member's name resolves, and its address accepts connections. */
 async function link(member: NodeId, address: HostPort, own: NodeId | null): Promise<Finding> {
   const check = `member ${member}`;
   const at = formatHostPort(address);
@@ -101,7 +101,7 @@ async function link(member: NodeId, address: HostPort, own: NodeId | null): Prom
   return problem(check, `${at} ${what}`, `${start}; or a firewall is between`);
 }
 
-/** Null where somebody listens, or why not. */
+/** Null if it accepts connections, otherwise the error code. */
 function dialled({ host, port }: HostPort): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: PATIENCE_MS });
@@ -117,7 +117,7 @@ function dialled({ host, port }: HostPort): Promise<string | null> {
 
 const ASK_NEARER = "ask from a machine that reaches their admin addresses";
 
-/** Of a process that is stopped or busy, its machine still takes connections, and nothing answers. */
+/** If a process is stopped or busy, its machine still accepts connections, but nothing answers. */
 async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly Finding[]> {
   const { admin } = members[id] as ServiceConfig["members"][number];
   if ((await dialled(admin)) !== null) return [];
@@ -131,7 +131,7 @@ async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly
   ];
 }
 
-/** What members say of themselves on their admin pages. */
+/** The status of the members on their admin pages. */
 async function standing(
   config: ServiceConfig,
   answers: readonly AskedMember[],
@@ -186,7 +186,7 @@ function leader(alive: readonly ServiceNode[]): Finding {
 const named = (nodes: readonly { readonly id: NodeId }[]): string =>
   `${nodes.length === 1 ? "member" : "members"} ${nodes.map(({ id }) => id).join(", ")}`;
 
-/** Of the member of this machine, or of all whose files are here. */
+/** The certificate of the member on this machine, or of all members whose files are here. */
 async function certificates({ tls, members }: ServiceConfig, own: NodeId | null): Promise<readonly Finding[]> {
   if (tls === null) return [];
   const isHere = (id: NodeId): boolean => existsSync(tls.cert.replaceAll("{id}", String(id)));
@@ -217,7 +217,7 @@ async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId): 
   }
 }
 
-/** Of a bundle, such as while one authority replaces another. */
+/** The certificates in a bundle, such as while one authority replaces another. */
 const certificatesIn = (bundle: string): readonly X509Certificate[] =>
   (bundle.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [bundle]).map(
     (each) => new X509Certificate(each),
@@ -228,7 +228,7 @@ function isKeyOf(certificate: X509Certificate, key: string): boolean {
   return createPublicKey(createPrivateKey(key)).export(form).equals(certificate.publicKey.export(form));
 }
 
-/** Whether the folder can be written, has room, and is quick. */
+/** Whether the folder is writable, has space, and is fast. */
 async function disk(folder: string): Promise<readonly Finding[]> {
   const file = join(folder, ".doctor");
   try {
@@ -239,7 +239,7 @@ async function disk(folder: string): Promise<readonly Finding[]> {
   } catch (error) {
     return [problem("folder", (error as Error).message, `let the member write into ${folder}`)];
   } finally {
-    await rm(file, { force: true }).catch(() => {}); // What kept it from being written has been said.
+    await rm(file, { force: true }).catch(() => {}); // The reason has already been reported.
   }
 }
 
@@ -248,7 +248,7 @@ function room(folder: string, bytes: number): Finding {
   return bytes < WANTED_FREE_BYTES ? warning("folder", found, "a journal may take 1 GiB") : ok("folder", found);
 }
 
-/** Milliseconds that writing and syncing took, ascending. */
+/** How many milliseconds each write and sync took, ascending. */
 async function syncTimes(path: string): Promise<readonly number[]> {
   const file = await open(path, "w");
   try {
@@ -273,7 +273,7 @@ function speed(times: readonly number[]): Finding {
   return median > SLOW_MS || worst > TOO_SLOW_MS ? warning("disk", found, advice) : ok("disk", found);
 }
 
-/** Whether this machine lets a process run when it wants to. */
+/** Whether this machine schedules processes without long delays. */
 async function stalls(): Promise<Finding> {
   let [last, longest] = [performance.now(), 0];
   const until = last + WATCHED_MS;

@@ -1,7 +1,4 @@
-/**
- * What a member does when its protocol has proof that a node lies: it counts that, and says it once of each node. The protocol
- * itself goes on without the liar, or beside it.
- */
+/** Handles proofs that a node is Byzantine: counts them, and logs one line for each node. The protocol itself continues. */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { Log } from "../runtime/log.ts";
@@ -12,7 +9,7 @@ interface Exposure {
   readonly what: string;
 }
 
-/** Of the events by which protocols name a liar; null: none of those. */
+/** The node that a protocol's event exposes; null for other events. */
 function exposureIn(event: Tagged): Exposure | null {
   const said = unwrapped(event);
   switch (said.type) {
@@ -28,7 +25,7 @@ function exposureIn(event: Tagged): Exposure | null {
   }
 }
 
-/** For a host, as what it tells events to. */
+/** A listener for the events of a host. */
 export const exposedLiars =
   (counts: Counts, log: Log) =>
   (event: Tagged): void => {

@@ -1,4 +1,4 @@
-/** What somebody wrote as an object of named fields: a file, or the body of a request. */
+/** Untrusted objects of named fields: a file, or the body of a request. */
 import { unexpected } from "../core/errors.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -7,8 +7,9 @@ export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * What is wrong with it as a whole, in a sentence; null if nothing is. A misspelt field comes before one that is missing because of it.
- * @param within before the name of a field of it, such as `limits.`.
+ * Returns the first structural problem as a sentence, or null. An unknown field is reported first, since a misspelled field
+ * also looks missing.
+ * @param within the prefix of its fields' names, such as `limits.`.
  */
 export function strayField(
   value: unknown,

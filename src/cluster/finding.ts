@@ -1,11 +1,11 @@
-/** What `coterie doctor` says of one thing that it has looked at. */
+/** One finding of `coterie doctor`. */
 
 export interface Finding {
-  /** What was looked at. */
+  /** What was examined. */
   readonly check: string;
   readonly verdict: "ok" | "warning" | "problem";
   readonly found: string;
-  /** What to do about it; empty where nothing needs to be done. */
+  /** What to do about it; empty if nothing is needed. */
   readonly advice: string;
 }
 

@@ -1,14 +1,20 @@
-/** What the live page gets of a protocol's presentation: which states it draws, and a sentence that tells how things stand. */
+/**
+ * The parts of a protocol's presentation that the live page uses: the states that it draws, and a summary of the present
+ * state.
+ */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import { type Family, protocolNamed, protocolNames, type Scene, type Spans } from "../protocols/index.ts";
 import { ledView, rowsOf } from "../protocols/presentation.ts";
 import type { NodePicture, Presented } from "./feed.ts";
 
-/** In these what was delivered, decided or suspected counts, and no picture tells that. */
+/** Families whose summary depends on events (deliveries, decisions, suspicions), which pictures do not show. */
 const TOLD_BY_EVENTS: ReadonlySet<string> = new Set(["multicast", "consensus", "commit", "membership"]);
 
-/** `events` are all that there have been, or null where that is not known. Null where it takes those, and for what is not in the registry. */
+/**
+ * @param events all events so far, or null if unknown. @returns null if the summary needs events that are unknown, or the
+ *   protocol is not in the registry.
+ */
 export function headlineOf(
   protocol: string,
   nodes: readonly NodePicture[],
@@ -23,7 +29,7 @@ export function headlineOf(
   return presentation.headline({ nodes: shown, events: events ?? [] });
 }
 
-/** What is not in the registry may hold a section as the protocols do that are. */
+/** A protocol that is not in the registry may have sections, like those that are. */
 export function spansOf(protocol: string): Spans {
   if (!protocolNames.includes(protocol)) return { spans: "section", term: "epoch" };
   const { spans, term } = protocolNamed(protocol).presentation;
@@ -38,7 +44,7 @@ const works: Readonly<Record<Family["name"], Presented["work"]>> = {
   membership: null,
 };
 
-/** What does not change: it is told once. Absent for what is not in the registry. */
+/** The parts that never change, sent once. Absent for protocols that are not in the registry. */
 export function presentedOf(
   protocol: string,
   nodes: readonly NodeId[],
@@ -61,7 +67,7 @@ export function presentedOf(
 
 const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;
 
-/** All that was emitted, in little room: of those alike at one node the last one, and how many they were. */
+/** All emitted events, in little memory: of equal events at one node, the last one and their number. */
 export class ToldEvents {
   readonly #last = new Map<string, Scene["events"][number]>();
 
@@ -73,7 +79,7 @@ export class ToldEvents {
     const { type, node: about } = unwrapped(event);
     const key = JSON.stringify([node, type, typeof about === "number" ? about : null]);
     const times = (this.#last.get(key)?.times ?? 0) + 1;
-    this.#last.delete(key); // It stands where the last one does.
+    this.#last.delete(key); // Moves it to the end, in the order of last occurrences.
     this.#last.set(key, { node, event, times });
   }
 }

@@ -1,4 +1,4 @@
-/** What a member's folder keeps, read while nobody may write to it: of a member that is lost, stopped, or runs elsewhere. */
+/** Reads a member's folder when no member writes to it: it is lost, stopped, or runs elsewhere. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { EnvironmentError, UsageError } from "../core/errors.ts";
@@ -9,7 +9,7 @@ import { storedChunk } from "../runtime/journal/chunk-files.ts";
 import type { GroupRecord } from "../runtime/journal/group-memory.ts";
 import { codecOf } from "../runtime/wire.ts";
 
-/** One journal as it stands in its file: which may be in use, as each record in it was durable before it counted. */
+/** A journal as its file has it. The file may be in use, since each record was durable before it took effect. */
 export interface KeptJournal {
   readonly folder: string;
   readonly id: NodeId;
@@ -34,7 +34,10 @@ export function requireEmpty(folder: string): void {
   );
 }
 
-/** @param code of the refusal. @throws UsageError for another folder; EnvironmentError for one that cannot be read */
+/**
+ * @param code the error code of a refusal. @throws UsageError if it is not a member's folder; EnvironmentError if it
+ *   cannot be read
+ */
 export function readKept(folder: string, code: string): KeptJournal {
   const slots = readSlots(folder);
   const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
@@ -61,7 +64,7 @@ function readSlots(folder: string): KeptJournal["slots"] {
     if (kind === "declare") {
       const declaration = readDeclaration(payload);
       const before = declared.get(slot)?.name;
-      if (before !== undefined && before !== declaration.name) slots.delete(before); // Which was given up.
+      if (before !== undefined && before !== declaration.name) slots.delete(before); // That slot was given up.
       declared.set(slot, declaration);
       slots.set(declaration.name, { shape: declaration.shape, records: [] });
       continue;

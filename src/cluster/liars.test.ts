@@ -1,6 +1,6 @@
 /**
- * Members that lie, among members that do not, over TCP: every algorithm of the registry beside every way to lie. An honest
- * member never fails, keeps answering, and holds back no more than its limits.
+ * Byzantine members among honest ones, over TCP: every algorithm of the registry with every behavior. An honest member
+ * never fails, keeps answering, and buffers no more than its limits.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,14 +94,15 @@ async function beside(protocol: string, behaviour: BehaviourName, liar: number):
 const post = (url: string, body: object): Promise<Response> =>
   fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
-describe("a member that lies makes no other fail", () => {
+describe("a Byzantine member makes no other member fail", () => {
   test.each([
     ["raft", "equivocate"],
     ["epoch-bully", "adversary"],
     ["isis", "flood"],
   ] as const)("%s, %s", (protocol, behaviour) => beside(protocol, behaviour, 3));
 
-  // Each forgery is a new message that all pass on, to the forger too: traffic without end, and no member has time for a test.
+  // Every member relays each forged message, which reaches the forger again: endless traffic that leaves members no time
+  // for a test.
   const isStorm = (protocol: string, behaviour: string): boolean =>
     protocol === "reliable-multicast" && ["forge", "adversary"].includes(behaviour);
   const all = protocolNames
@@ -120,7 +121,7 @@ describe("a member that lies makes no other fail", () => {
   test.each(others)(title, { tags: ["larger"] }, beside);
 });
 
-test("says so in its log and in its status", async () => {
+test("names its behavior in its log and in its status", async () => {
   const [port] = (await freePorts(1)) as [number];
   const config = parseConfig({ cluster: "liars", protocol: "bully", members: { 5: `127.0.0.1:${port}` } }, ".");
   const lines: string[] = [];

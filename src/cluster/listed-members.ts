@@ -1,4 +1,4 @@
-/** The list of members as those say that run, beside the members of a config: one may know what the other does not. */
+/** The list of members according to running members, compared with a config: each may have members that the other lacks. */
 import type { NodeId } from "../core/protocol.ts";
 import { type HostPort, parseHostPort } from "../runtime/host-port.ts";
 import type { ServiceConfig } from "./config.ts";
@@ -8,11 +8,11 @@ import type { AskedMember } from "./services-survey.ts";
 export interface KnownList {
   readonly members: readonly NodeId[];
   readonly voters: readonly NodeId[];
-  /** Where those are that the one which was asked is linked with. */
+  /** The addresses of the members that the answering member is connected to. */
   readonly addresses: ReadonlyMap<NodeId, string>;
 }
 
-/** As the leader of the log has it, or who knows of one; where none does, as a member's journal has it, or the config. */
+/** The list from the leader of the log, or from a member that knows one; otherwise from a member's journal, or the config. */
 export function listFrom({ members }: ServiceConfig, asked: readonly AskedMember[]): KnownList {
   const answers = asked.flatMap(({ known }) => known ?? []);
   const teller =
@@ -25,12 +25,12 @@ export function listFrom({ members }: ServiceConfig, asked: readonly AskedMember
   const voters = teller?.voters.filter((id) => ids.includes(id)) ?? [];
   return {
     members: sorted,
-    voters: voters.length === 0 ? sorted : voters, // An older member does not say it.
+    voters: voters.length === 0 ? sorted : voters, // Older members omit it.
     addresses: new Map(teller?.peers.map(({ id, address }) => [id, address])),
   };
 }
 
-/** Of each on the list, where the config says that it is, or the list. */
+/** The address of each member on the list, from the config or otherwise from the list. */
 export function placesOf(
   config: ServiceConfig,
   { members, addresses }: KnownList,
@@ -41,7 +41,7 @@ export function placesOf(
   });
 }
 
-/** In which members the two differ. */
+/** The members in which the config and the list differ. */
 export function listFindings(config: ServiceConfig, { members }: KnownList): readonly Finding[] {
   const configured = Object.keys(config.members).map(Number);
   const off = configured.filter((id) => !members.includes(id));

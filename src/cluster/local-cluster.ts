@@ -1,6 +1,6 @@
 /**
- * A cluster of real processes on this machine, and their supervisor. Whatever happens to a process, from here or from
- * outside, is an ordinary event: it is noticed, told, and repaired where that was asked for.
+ * A cluster of real processes on this machine, and their supervisor. It detects and reports whatever happens to a process,
+ * whether caused here or elsewhere, and restarts processes if configured.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
@@ -32,45 +32,45 @@ import {
 } from "./local/wanted-network.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
-/** An agreement counts when it has stood for so long: who starts last may call one more election. */
+/** How long an agreement must last to count: the member that starts last may call another election. */
 const SETTLED_FOR_MS = 250;
-/** When all agree for so long that nobody leads, the protocol waits for somebody to call an election. */
+/** If all agree for this long that there is no leader, the protocol waits for a command that calls an election. */
 const LEADERLESS_FOR_MS = 1_500;
 const READY_WITHIN_MS = 15_000;
-/** A large cluster shares the machine's few cores while it starts. */
+/** Additional time per member: the members of a large cluster share few cores while they start. */
 const READY_WITHIN_MS_PER_MEMBER = 1_000;
-/** Who does not answer within this counts as not alive. */
+/** A member that does not answer within this time counts as not alive. */
 const ALIVE_WITHIN_MS = 300;
 const STOP_WITHIN_MS = 1_500;
 const KILL_WITHIN_MS = 2_000;
-/** How long an act waits for the members to have done it. */
+/** How long an action waits for the members to complete it. */
 const ACT_WITHIN_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
-/** Nobody reads sentences that change more often. */
+/** The shortest interval at which the summary may change, so that people can read it. */
 const HEADLINE_EVERY_MS = 250;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export interface LocalClusterOptions {
   readonly config: ClusterConfig;
   readonly launch: Launch;
-  /** Whether a dead process is started again. */
+  /** Whether a crashed process is restarted. */
   readonly restarts: boolean;
   readonly caretaker: Caretaker;
-  /** Called when the cluster is ready, and for everything that happens after that. */
+  /** Called when the cluster is ready, and for every later event. */
   readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
-  /** Who lies, and how. */
+  /** The Byzantine members, and their behaviors. */
   readonly liars?: Readonly<Record<NodeId, string>>;
-  /** Of their choices. */
+  /** The seed of their choices. */
   readonly seed?: number;
-  /** Where the members' traces are written to; null where nobody wants that. */
+  /** Records the members' traces; null for no recording. */
   readonly recorder: Recorder | null;
 }
 
 export interface ClusterStatus {
   readonly cluster: string;
   readonly protocol: string;
-  /** Whether its members have a leader to know of; false as well while none of them answers. */
+  /** Whether the protocol has leaders; also false while no member answers. */
   readonly hasLeaders: boolean;
   readonly nodes: readonly ClusterNodeStatus[];
 }
@@ -78,7 +78,7 @@ export interface ClusterStatus {
 export interface ClusterNodeStatus {
   readonly id: NodeId;
   readonly pid: number | null;
-  /** The process exists and answered just now. */
+  /** The process exists and has just answered. */
   readonly alive: boolean;
   readonly leader: NodeId | null;
   readonly term: number | null;
@@ -86,9 +86,9 @@ export interface ClusterNodeStatus {
   readonly process: "starting" | "running" | "paused" | "exited";
   readonly address: string;
   readonly admin: string;
-  /** How it lies, where it was started so. */
+  /** Its Byzantine behavior, if it was started with one. */
   readonly byzantine?: string;
-  /** The members with which it has no link, and why. */
+  /** The members that it exchanges no messages with, and why. */
   readonly refusals: readonly Refused[];
 }
 
@@ -99,7 +99,7 @@ export class LocalCluster {
   revision = 0;
   readonly #members = new Map<NodeId, LocalMember>();
   #network: NetworkPicture = healthyNetwork;
-  /** What the network was like in the last minute and is now. */
+  /** The states of the network in the last minute, up to the present one. */
   networks: readonly NetworkPeriod[] = [{ since: wallClock(), network: healthyNetwork }];
   readonly #inks: Readonly<Record<string, number>>;
   readonly #presented: ReturnType<typeof presentedOf>;
@@ -110,10 +110,10 @@ export class LocalCluster {
   readonly #waiting: (() => void)[] = [];
   #leader: NodeId | null = null;
   #phase: "starting" | "ready" | "stopping" = "starting";
-  /** Nothing is told before that. */
+  /** No event is reported before that. */
   #wasReady = false;
   #stopped: Promise<void> | null = null;
-  /** Looks which processes are paused. */
+  /** Checks which processes are paused. */
   readonly #looks = new RegularLooks(() => this.#look(), lookEveryMs);
   readonly #disagreement = new DisagreementWatch((opinions) => this.#tell({ event: "disagreement", opinions }));
 
@@ -170,14 +170,15 @@ export class LocalCluster {
     };
   }
 
-  /** Calls back on every new trace entry and every change of the picture. Returns what ends that. */
+  /** Calls the listener on every new trace entry and every change of the picture. @returns a function that removes it */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Starts every member and waits until all answer, agree and stay with it. Returns early, with false, if `stop` was called meanwhile.
+   * Starts every member and waits until all answer and agree for a while. Returns early, with false, if `stop` was called
+   * meanwhile.
    * @throws EnvironmentError if that takes too long or a member dies.
    */
   async start(): Promise<boolean> {
@@ -212,7 +213,10 @@ export class LocalCluster {
     return Object.keys(this.#options.liars ?? {}).length > 0;
   }
 
-  /** Nobody leads, and somebody may still call an election; or some lie, so that the others may never agree. */
+  /**
+   * There is no leader until a command calls an election; or some members are Byzantine, so that the others may never
+   * agree.
+   */
   #needsNoLeader(): boolean {
     const { nodes } = this.picture;
     return isLeaderless(nodes) || (this.#hasLiars && areUp(nodes));
@@ -223,16 +227,16 @@ export class LocalCluster {
     return this.#hasLiars && seed !== undefined ? { seed } : {};
   }
 
-  /** Asks every member at once how it is. */
+  /** Asks all members for their status. */
   async status(): Promise<ClusterStatus> {
     const { cluster, protocol } = this.#options.config;
-    await this.#looks.now(); // Who is paused cannot answer: there is no need to wait for it.
+    await this.#looks.now(); // A paused process cannot answer: do not wait for it.
     let hasLeaders = false;
     const asked = [...this.#members.values()].map(async (member): Promise<ClusterNodeStatus> => {
       const { id, address, admin } = member;
       const canAnswer = member.state === "running" || member.state === "starting";
       const answer = canAnswer ? await askStatus(admin, id, ALIVE_WITHIN_MS) : null;
-      // It may have died while the answer was on its way, and a stranger may answer in its place.
+      // The process may have died since, and another program may have answered in its place.
       const status = answer !== null && answer.pid === member.pid ? answer : null;
       hasLeaders ||= status?.view.leader !== undefined;
       const { leader = null, term = null, role = null, refusals = [] } = status ?? {};
@@ -243,7 +247,7 @@ export class LocalCluster {
     return { cluster, protocol, hasLeaders, nodes };
   }
 
-  /** @throws UsageError if the act makes no sense now, EnvironmentError if a member does not answer. */
+  /** @throws UsageError if the action is not possible now, EnvironmentError if a member does not answer. */
   async act(act: Act): Promise<void> {
     if (this.#phase === "stopping") throw new UsageError("bad-act", "expected a running cluster, but it is stopping");
     switch (act.type) {
@@ -266,7 +270,7 @@ export class LocalCluster {
     }
   }
 
-  /** Stops every process, also paused ones, and gives those a moment that want to say goodbye. */
+  /** Stops every process, even paused ones, after a grace period for a clean exit. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -359,7 +363,7 @@ export class LocalCluster {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** What is delivered or decided changes no picture, but may change the sentence. */
+  /** A delivery or decision changes no picture, but may change the summary. */
   #reconsider(): void {
     this.#reconsidering ??= setTimeout(() => {
       this.#reconsidering = null;
@@ -404,7 +408,7 @@ export class LocalCluster {
   }
 }
 
-/** When what has been true since `due` was set will have been so for `forMs`; never, if it is not true now. */
+/** When a condition that became true at `due - forMs` will have lasted for `forMs`; never, if it is false now. */
 function dueWhile(isTrue: boolean, due: number, forMs: number): number {
   return isTrue ? Math.min(due, Date.now() + forMs) : NEVER;
 }

@@ -25,7 +25,7 @@ async function started(file: object, id: number): Promise<{ address: string; lin
 }
 
 describe("members", () => {
-  test("with other options of the protocol refuse each other: they would call elections for ever", async () => {
+  test("with different options of the protocol refuse each other: they would call elections forever", async () => {
     const [zero, one] = (await freePorts(2)) as [number, number];
     const members = { 0: `127.0.0.1:${zero}`, 1: `127.0.0.1:${one}` };
     const { lines: first } = await started({ members, options: ranked(1) }, 0);
@@ -36,14 +36,14 @@ describe("members", () => {
     }, PATIENCE);
   });
 
-  test("that keep a journal need a directory for it", async () => {
+  test("with a journal need a folder for it", async () => {
     const [port] = (await freePorts(1)) as [number];
     await expect(started({ members: { 0: `127.0.0.1:${port}` }, protocol: "paxos" }, 0)).rejects.toThrow(
       "expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR",
     );
   });
 
-  test("say an address of IPv6 with brackets", async ({ skip }) => {
+  test("print an IPv6 address in brackets", async ({ skip }) => {
     const [port] = (await freePorts(1)) as [number];
     const starting = started({ members: { 0: `[::1]:${port}` } }, 0);
     const { address } = await starting.catch(() => skip("this machine has no IPv6"));

@@ -1,4 +1,4 @@
-/** One member of a cluster, running in this process: protocol, transport, admin pages. */
+/** A member that runs one protocol in this process: protocol, transport, admin pages. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, Vocabulary } from "../core/protocol.ts";
@@ -21,17 +21,17 @@ import { exposedLiars } from "./exposed-liars.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
 export interface Member {
-  /** Where the other members reach this one, `host:port`. */
+  /** The address at which the other members reach this one, `host:port`. */
   readonly address: string;
   /** The base URL of its admin pages. */
   readonly admin: string;
-  /** Gives what it runs a command. @throws UsageError if it is none of its commands */
+  /** Sends a command to its protocol. @throws UsageError if the protocol has no such command */
   command(command: Tagged & Readonly<Record<string, unknown>>): void;
   /** Closes every connection and listener. */
   stop(): Promise<void>;
 }
 
-/** How a member lies, and the seed that its choices come from. */
+/** A Byzantine behavior, and the seed of its choices. */
 export interface Liar {
   readonly behaviour: BehaviourName;
   readonly seed: number;
@@ -39,17 +39,17 @@ export interface Liar {
 
 export interface MemberOptions {
   readonly log: Log;
-  /** Lets `PUT /faults` drop, delay and cut this member's messages. Off unless somebody asks for it. */
+  /** Lets `PUT /faults` drop, delay and cut this member's messages. Default: off. */
   readonly faultInjector?: boolean;
-  /** It lies. Absent: it is honest. */
+  /** Its Byzantine behavior. Absent: it is honest. */
   readonly liar?: Liar;
-  /** Called when the protocol violates its own invariants: the process must not go on. */
+  /** Called when the protocol violates its own invariants: the process must not continue. */
   readonly onFatal: (error: Error) => void;
 }
 
 /**
  * Starts member `id`.
- * @throws UsageError, EnvironmentError if an address is taken, a certificate cannot be read or its journal not be opened.
+ * @throws UsageError, EnvironmentError if an address is in use, or a certificate or its journal cannot be read.
  */
 export async function runMember(config: ClusterConfig, id: NodeId, options: MemberOptions): Promise<Member> {
   const place = placeOf(id, config);
@@ -121,7 +121,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
   }
 }
 
-/** Chance that comes from a seed: what the member chooses, and the times that it draws. */
+/** Randomness from a seed: for the member's choices, and for its random timeouts. */
 function seededPlatform(seed: number, id: NodeId): Pick<Platform, "clock" | "timers" | "random"> {
   const drawn = random(seed).stream(`node ${id}`);
   const { clock, timers, random: chance } = realPlatform;
@@ -136,7 +136,7 @@ function placeOf(id: NodeId, { members }: ClusterConfig): ClusterConfig["members
 
 type CommandShapes = Readonly<Record<string, Readonly<Record<string, ShapeNode>>>>;
 
-/** The commands that the protocol takes, such as `election.call`, each with the names of its fields. */
+/** The commands of the protocol, such as `election.call`, each with the names of its fields. */
 function commandNames(shapes: CommandShapes): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(shapes).flatMap(([type, { body, ...fields }]) =>

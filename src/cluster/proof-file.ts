@@ -1,4 +1,4 @@
-/** A proof of cheating as a file that anybody can verify: what was signed, and the public keys of all players. */
+/** A proof of cheating as a file that anyone can verify: the signed statements, and the public keys of all players. */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { UsageError, unexpected } from "../core/errors.ts";
 import { isNodeId } from "../core/per-node.ts";
@@ -12,22 +12,23 @@ import { isFields } from "./fields.ts";
 const FORMAT = "coterie proof of cheating";
 const VERSION = 1;
 const MAX_PLAYERS = 64;
-/** The PEM of an Ed25519 key has about a hundred. */
+/** The PEM of an Ed25519 key has about a hundred characters. */
 const pem = text(1_000);
 const gameName = text(100);
 
+/** The content of a proof file. */
 export interface ProofFile {
   readonly game: string;
-  /** PEM, by player. */
+  /** Public keys as PEM, by player. */
   readonly keys: Readonly<Record<NodeId, string>>;
   readonly proof: Proof;
 }
 
-/** @param keys the public keys of all players, as PEM */
+/** Writes a proof file. @param keys the public keys of all players, as PEM */
 export const proofFile = ({ game, keys, proof }: ProofFile): string =>
   `${JSON.stringify({ format: FORMAT, version: VERSION, game, keys, proof }, null, 2)}\n`;
 
-/** @throws UsageError that names what is wrong with the file. */
+/** Reads a proof file. @throws UsageError that names the problem. */
 export function readProofFile(content: string): ProofFile {
   let file: unknown;
   try {
@@ -50,7 +51,7 @@ export function readProofFile(content: string): ProofFile {
   return { game: game as string, keys: keys as Record<NodeId, string>, proof: proof as Proof };
 }
 
-/** What the statements in a file come to, under the keys in it. @throws UsageError for keys that are none */
+/** Verifies the statements in a file with the keys in it. @throws UsageError if a key is invalid */
 export function verdictOnFile({ game, keys, proof }: ProofFile): Verdict {
   const known = new Map(Object.entries(keys).map(([player, key]) => [Number(player), keyOf(player, key)]));
   return verdictOn(proof, { game, players: [...known.keys()], signatures: publicSignatures(known) });

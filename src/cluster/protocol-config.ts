@@ -1,4 +1,4 @@
-/** The file of a cluster that runs one protocol of the registry. */
+/** The config file of a cluster that runs one protocol of the registry. */
 import { resolve } from "node:path";
 import { protocolNamed } from "../protocols/index.ts";
 import { type KeyFiles, needsKeys } from "../runtime/member-keys.ts";
@@ -6,11 +6,11 @@ import { type ClusterPlaces, parsePlaces, readWith, refusal, requireFields, requ
 import { type Fields, isFields } from "./fields.ts";
 
 export interface ClusterConfig extends ClusterPlaces {
-  /** A name of the registry. */
+  /** Its name in the registry. */
   readonly protocol: string;
   /** The protocol's own options. */
   readonly options: object;
-  /** What members sign with, where what they run signs; absent: nothing. */
+  /** The members' signing keys, if the protocol signs messages. */
   readonly keys?: KeyFiles;
 }
 
@@ -18,7 +18,7 @@ export interface ClusterConfig extends ClusterPlaces {
 export const readConfig = (file: string): ClusterConfig => readWith(parseConfig, file);
 
 /**
- * Checks what a config file has. Paths in it are relative to `folder`.
+ * Validates the content of a config file. Paths in it are relative to `folder`.
  * @throws UsageError that names the field.
  */
 export function parseConfig(value: unknown, folder: string): ClusterConfig {
@@ -27,7 +27,7 @@ export function parseConfig(value: unknown, folder: string): ClusterConfig {
   if (typeof protocol !== "string") throw wrong("protocol", "the name of a protocol", protocol);
   if (!isFields(options)) throw wrong("options", "an object", options);
   const keys = keysOf(given, folder);
-  const made = protocolNamed(protocol).node(options); // Which refuses options that it does not know.
+  const made = protocolNamed(protocol).node(options); // It throws if an option is unknown.
   if (keys === undefined && needsKeys(made))
     throw refusal(
       `expected keys to be set, since ${protocol} signs its messages: { "own": "{id}.key", "all": "{id}.pub" }, PEM files with Ed25519 keys`,

@@ -1,4 +1,4 @@
-/** A member that has lost its folder gets a new one out of the others', which promises what any of them has promised. */
+/** A member that has lost its folder gets a new one from the others' folders, with the promises of all of them. */
 
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,7 +39,10 @@ async function leave(...members: readonly Member[]): Promise<void> {
   for (const member of members) running.delete(member);
 }
 
-/** Three that have met, have granted a lock and a leadership and had a channel; then all stop, and the third's folder is gone. */
+/**
+ * Three members that have met, granted a lock and a leadership, and used a channel; then all stop, and the third loses its
+ * folder.
+ */
 async function bereft() {
   const ports = await freePorts(3);
   const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
@@ -55,7 +58,7 @@ async function bereft() {
   return { members, highest: tokens.at(-1) as number, led };
 }
 
-/** A copy of a folder whose member has heard that the list has changed. */
+/** A copy of a folder whose member has learned that the list has changed. */
 async function withLaterList(folder: string, copy: string): Promise<void> {
   cpSync(folder, copy, { recursive: true });
   const journal = await openJournal(copy, {
@@ -70,7 +73,7 @@ async function withLaterList(folder: string, copy: string): Promise<void> {
 }
 
 describe("a member whose folder is lost", () => {
-  test("takes part again with a folder made of the others', and all tokens go on growing", {
+  test("takes part again with a folder made from the others', and all tokens keep growing", {
     tags: ["long"],
   }, async () => {
     const { members, highest, led } = await bereft();
@@ -83,7 +86,7 @@ describe("a member whose folder is lost", () => {
     await vi.waitFor(() => expect(room.status.members).toContain(3), PATIENCE);
   });
 
-  test("is refused until then, and what is not enough is refused with a sentence", async () => {
+  test("is refused until then, and too few folders are refused with a sentence", async () => {
     const { members } = await bereft();
     const replace = (id: number, folder: string, ...from: number[]): Promise<void> =>
       replaceMember({ id, folder, from: from.map(folderOf), log });
@@ -119,7 +122,7 @@ describe("a member whose folder is lost", () => {
 const open = (id: number) =>
   openJournal(folderOf(id), { platform: realPlatform, owner: `member ${id} of tests`, log, onFailure() {} });
 
-/** What a member's journal holds besides its group, by slot. */
+/** The slots of a member's journal, without its group. */
 type Slots = Readonly<Record<string, readonly [shape: ShapeNode, ...records: readonly object[]]>>;
 
 async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) => node !== id)): Promise<void> {
@@ -138,7 +141,7 @@ async function keep(id: number, slots: Slots, others = [0, 1, 2].filter((node) =
 const replaceTwo = (): Promise<void> =>
   replaceMember({ id: 2, folder: folderOf(2), from: [folderOf(0), folderOf(1)], log });
 
-/** The records of one slot of the folder that was made. */
+/** The records of one slot of the new folder. */
 async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
   const journal = await open(2);
   const { records } = journal.slot(name, shape);
@@ -146,8 +149,8 @@ async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
   return records;
 }
 
-describe("a folder that is made of others", () => {
-  test("has the longest log, votes in no term in which its member may have voted, and opens sessions of a life of its own", async () => {
+describe("a folder made from others", () => {
+  test("has the longest log, votes in no term in which its member may have voted, and opens sessions in a new life", async () => {
     const record = variants<{ type: string; body: object }>(coordinationService().shapes.record ?? {});
     const log = (body: object) => ({ type: "log", body });
     const noops = (...terms: number[]) =>
@@ -167,7 +170,7 @@ describe("a folder that is made of others", () => {
     expect((life as { body: { life: number } }).body.life).toBeGreaterThanOrEqual(now);
   });
 
-  test("needs others that have met all members, and its error names what to do", async () => {
+  test("needs others that have met all members, and its error names the remedy", async () => {
     await keep(0, {});
     await keep(1, {}, []);
     await expect(replaceTwo()).rejects.toThrow(

@@ -1,7 +1,8 @@
 /**
- * Makes a folder for a member that has lost its own, out of what the others keep. No member knows what it has promised; but of each
- * decision that it took part in, a majority of the members did. So of any majority of the others' journals at least one has the entry,
- * and the new folder promises what any of them has promised. With fewer folders than a majority a decision could be lost.
+ * Makes a folder for a member that has lost its own, from the folders of other members. The promises of the lost member are
+ * unknown. But a majority of the members took part in each decision that it took part in. So any majority of the others'
+ * journals includes the entry, and the new folder repeats every promise in them. With fewer folders than a majority a
+ * decision could be lost.
  */
 import { type EnvironmentError, UsageError } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
@@ -17,14 +18,14 @@ import { type AnyRecord, type KeptJournal, readKept, requireEmpty } from "./kept
 
 export interface Replacement {
   readonly id: NodeId;
-  /** Where its new journal is made; there must be none. */
+  /** Where the new journal is created; it must not exist. */
   readonly folder: string;
-  /** Of a majority of the members, all of which have kept theirs. */
+  /** The folders of a majority of the members, all intact. */
   readonly from: readonly string[];
   readonly log: Pick<Log, "warn">;
 }
 
-/** What is refused is refused before anything is written. @throws UsageError, EnvironmentError */
+/** Validates everything before it writes. @throws UsageError, EnvironmentError */
 export async function replaceMember({ id, folder, from, log }: Replacement): Promise<void> {
   const kept = from.map((each) => readKept(each, "cannot-replace"));
   const { group, cluster } = requireSound(kept, id);
@@ -47,13 +48,13 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
   if (failure !== undefined) throw failure;
 }
 
-/** No candidate asks for votes in so many terms of which no majority has heard: before each it asks for a pre-vote. */
+/** No candidate runs this many terms ahead of what a majority knows, since it asks for a pre-vote before each term. */
 const TERMS_BEYOND = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Of the replicated log: all that whoever knows most has of it, so all that was committed; no vote in a term in which the lost
- * member may have voted; and for its session a life and a run that no earlier one can have had.
+ * The promises for the replicated log: all entries of the most complete log, so everything that was committed; no vote in a
+ * term in which the lost member may have voted; and for its session, a life and a run that no earlier session can have had.
  */
 function promiseLog(journal: Journal, kept: readonly KeptJournal[], id: NodeId, now: number): void {
   const logs = kept.flatMap(({ slots }) => slots.get("service/log") ?? []).filter(({ records }) => records.length > 0);
@@ -79,7 +80,7 @@ interface Last {
 
 const byLast = (a: Last, b: Last): number => a.term - b.term || a.index - b.index;
 
-/** Of the log that these records of Raft's make. */
+/** The last entry of the log in these Raft records. */
 function lastOf(records: readonly AnyRecord[]): Last {
   let before: Last = { term: 0, index: 0 };
   let terms: number[] = [];

@@ -1,4 +1,7 @@
-/** What members that serve elections, locks and channels by name say of themselves, put together: who serves, what is held, who is in. */
+/**
+ * Combines the status of members that serve elections, locks and channels: which members are up, which names are held, who
+ * is in each channel.
+ */
 
 import type { NodeId } from "../core/protocol.ts";
 import { formatHostPort } from "../runtime/host-port.ts";
@@ -10,25 +13,25 @@ export interface ServiceNode {
   readonly id: NodeId;
   readonly pid: number | null;
   readonly alive: boolean;
-  /** Who leads the log in this member's eyes. */
+  /** The leader of the log, as far as this member knows. */
   readonly leader: NodeId | null;
-  /** Whether this member can hear of a majority; null if it does not answer. */
+  /** Whether this member reaches a majority; null if it does not answer. */
   readonly hasQuorum: boolean | null;
   readonly address: string;
-  /** Null where the config does not say it. */
+  /** Null if the config has none. */
   readonly admin: string | null;
-  /** Which nodes it has no link with; none of a member that does not answer. */
+  /** The nodes that it exchanges no messages with; empty if it does not answer. */
   readonly refusals: readonly Refused[];
 }
 
-/** One election, lock or channel, as those members that answer know it. */
+/** One election, lock or channel, as the answering members know it. */
 interface ServiceInstance extends Pick<ServiceStatus["instances"][number], "kind" | "name"> {
-  /** The member that holds it, or leads; null if none that answers does. */
+  /** The holder or leader; null if it is not among the answering members. */
   readonly holder: NodeId | null;
   readonly token: number | null;
-  /** Who waits at all these members; of a channel, what waits to be sent. */
+  /** Waiters at all these members; for a channel, messages that wait to be sent. */
   readonly waiting: number;
-  /** Of a channel: the latest view that one of them is in. */
+  /** For a channel: the latest view of any of them. */
   readonly channel?: { readonly view: number; readonly members: readonly NodeId[] };
 }
 
@@ -39,7 +42,7 @@ export interface ServicesStatus {
   readonly instances: readonly ServiceInstance[];
 }
 
-/** A member of the config, and what it answered; null if nothing. */
+/** A member of the config, and its answer; null if there was none. */
 export interface AskedMember extends Pick<ServiceNode, "id" | "address" | "admin"> {
   readonly known: ServiceStatus | null;
 }
@@ -48,7 +51,7 @@ export async function servicesStatus(config: ServiceConfig, timeoutMs: number): 
   return statusFrom(config, await askMembers(config, timeoutMs));
 }
 
-/** Asks every member at the admin address that the config has for it. */
+/** Asks every member, at its admin address in the config. */
 export function askMembers({ cluster, members }: ServiceConfig, timeoutMs: number): Promise<readonly AskedMember[]> {
   const asked = Object.entries(members).map(async ([key, member]) => {
     const admin = member.admin.port === 0 ? null : `http://${formatHostPort(member.admin)}`;

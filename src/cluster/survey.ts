@@ -1,4 +1,4 @@
-/** What the members of a cluster say of themselves, put together: who is alive, who leads, and whether they agree. */
+/** Combines the status of the members of a cluster: which are alive, who leads, and whether they agree. */
 import { z } from "zod";
 import { EnvironmentError } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -8,13 +8,13 @@ import { exchange } from "./http-exchange.ts";
 import type { ClusterNodeStatus, ClusterStatus } from "./local-cluster.ts";
 import type { ClusterConfig } from "./protocol-config.ts";
 
-/** Each member is waited for so long. */
+/** How long to wait for each member. */
 export const PATIENCE_MS = 2_000;
 
-/** One row: what `up` says of a node, or what can be known of it from afar. */
+/** One row: the status of a node from `up`, or as far as it is known remotely. */
 export interface SurveyedNode extends Omit<ClusterNodeStatus, "process" | "admin"> {
   readonly process: ClusterNodeStatus["process"] | "unknown";
-  /** Null where the config does not say it: only who reads the member's output knows the port that it got. */
+  /** Null if the config has none: only the member's output shows the chosen port. */
   readonly admin: string | null;
 }
 export type Survey = Omit<ClusterStatus, "nodes"> & { readonly nodes: readonly SurveyedNode[] };
@@ -40,7 +40,7 @@ const answerSchema = z.object({
   ),
 });
 
-/** Asks the pages of `coterie up`. @throws EnvironmentError if something else answers, or nothing */
+/** Asks the pages of `coterie up`. @throws EnvironmentError if there is no answer, or another server answers */
 export async function surveyOf(admin: string): Promise<Survey> {
   const hint = "start one with `coterie up`, or name another with --admin";
   const answer = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS }).catch((error: unknown) => {
@@ -52,7 +52,7 @@ export async function surveyOf(admin: string): Promise<Survey> {
   return parsed.data;
 }
 
-/** Asks every member at the admin address that the config has for it. */
+/** Asks every member, at its admin address in the config. */
 export async function surveyMembers({ cluster, protocol, members }: ClusterConfig): Promise<Survey> {
   let hasLeaders = false;
   const asked = Object.entries(members).map(async ([key, member]): Promise<SurveyedNode> => {
@@ -82,7 +82,7 @@ export async function surveyMembers({ cluster, protocol, members }: ClusterConfi
   return { cluster, protocol, hasLeaders, nodes };
 }
 
-/** What its honest members that are alive name each, where they name different ones; null where they agree. */
+/** The leaders named by the honest members that are alive, if they differ; null if they agree. */
 export function disagreement(nodes: readonly Opinion[]): string | null {
   const honest = honestOf(nodes);
   if (new Set(honest.map(({ leader }) => leader)).size < 2) return null;
@@ -91,7 +91,7 @@ export function disagreement(nodes: readonly Opinion[]): string | null {
     .join(", ");
 }
 
-/** Whether none of them knows of a leader. */
+/** Whether none of them knows a leader. */
 export function knowOfNone(nodes: readonly Opinion[]): boolean {
   const honest = honestOf(nodes);
   return honest.length > 0 && honest.every(({ leader }) => leader === null);

@@ -1,6 +1,6 @@
 /**
- * Spans of OpenTelemetry around what a program asks of its member or client. It stands around them: nothing inside knows of it, and
- * who does not use it pays nothing.
+ * OpenTelemetry spans around the calls of a member or client. They wrap the object: its code does not depend on them, so
+ * programs without tracing pay nothing.
  */
 import type { Election, Member, Mutex } from "./services/api.ts";
 import type { Channel } from "./services/channel-api.ts";
@@ -18,17 +18,17 @@ import type {
 
 type Attributes = Record<string, string | number>;
 
-/** What is used of OpenTelemetry's `Span`. */
+/** The part of OpenTelemetry's `Span` that is used here. */
 export interface Span {
   setAttributes(attributes: Attributes): unknown;
   addEvent(name: string, attributes?: Attributes): unknown;
   recordException(error: Error): unknown;
-  /** 2 is OpenTelemetry's code of an error. */
+  /** 2 is OpenTelemetry's status code for an error. */
   setStatus(status: { code: number; message?: string }): unknown;
   end(): void;
 }
 
-/** What is used of OpenTelemetry's `Tracer`: `trace.getTracer("my-service")` is one. */
+/** The part of OpenTelemetry's `Tracer` that is used here; `trace.getTracer("my-service")` returns one. */
 export interface Tracer {
   startActiveSpan<F extends (span: Span) => unknown>(
     name: string,
@@ -51,9 +51,9 @@ interface Handles {
 }
 type Kind = keyof Handles;
 
-/** The calls that wait; the compiler asks for each of them. */
+/** The calls that return promises; the compiler requires an entry for each. */
 type Waiting<T> = { [K in keyof T]-?: T[K] extends (...given: never[]) => Promise<unknown> ? K : never }[keyof T];
-/** Whether they have a span: those that wait for others. */
+/** Whether each call has a span: those that wait for other members have. */
 type Calls<T> = Readonly<Record<Waiting<T>, boolean>>;
 
 const calls: { readonly [K in Kind]: Calls<Handles[K]> } = {
@@ -89,9 +89,10 @@ const ERROR = 2;
 type Call = (...given: unknown[]) => unknown;
 
 /**
- * The same member or client, with a span around each call that waits for others: `coterie.map.put` with the map's name as
- * `coterie.name`. What is granted is an event with its token as `coterie.token`; an error's code is `error.type`. Keys and values are
- * not told. What is called within the work of `use()`, `lead()` or `transaction()` is a child of its span.
+ * Wraps a member or client with a span around each call that waits for other members. The span of a call such as
+ * `coterie.map.put` has the map's name as `coterie.name`. A grant is an event with its token as `coterie.token`; an error's
+ * code is `error.type`. Keys and values are not recorded. Calls within the work of `use()`, `lead()` or `transaction()` are
+ * children of its span.
  *
  * @example
  * import { trace } from "@opentelemetry/api";
@@ -125,13 +126,13 @@ function tracedCalls(tracer: Tracer, kind: string, known: Traced, handle: object
   });
 }
 
-/** What stands before an object: each of its properties is what `see` makes of it. */
+/** A proxy of an object: `see` converts each of its properties. */
 function around<T extends object>(target: T, see: (property: string, value: unknown, self: T) => unknown): T {
   return new Proxy(target, {
     get(self, property) {
       const value: unknown = Reflect.get(self, property, self);
       if (typeof property === "string") return see(property, value, self);
-      return typeof value === "function" ? (value as Call).bind(self) : value; // Its iterators, its end.
+      return typeof value === "function" ? (value as Call).bind(self) : value; // Symbols of iteration and disposal.
     },
   });
 }
@@ -155,7 +156,7 @@ function inSpan(tracer: Tracer, name: string, attributes: Attributes, call: Call
     });
 }
 
-/** The work that is done with what was granted: from here on it is held. */
+/** Records the grant when the work of a call begins. */
 function noting(span: Span, work: Call): Call {
   return (...given) => {
     const token = tokenOf(given[0]);

@@ -1,6 +1,6 @@
 /**
- * Composition. A node is named parts plus wires: "when this part emits E, give that part command C". An assembly is
- * again a protocol, so every driver runs it like any other.
+ * Composition. A node consists of named parts and wires between them: "when this part emits E, give that part command C". An
+ * assembly is itself a protocol, so every driver can run it.
  */
 import { InvariantViolation } from "./errors.ts";
 import { slotsOf } from "./journal-slots.ts";
@@ -22,10 +22,10 @@ import type {
 } from "./protocol.ts";
 import { variants } from "./shape.ts";
 
-/** Parts by name, each with its type bag. */
+/** The parts of an assembly by name, each with its type bag. */
 export type Parts = Record<string, Vocabulary>;
 
-/** The type bag of an assembly: whatever a part says is wrapped in the part's name. */
+/** The type bag of an assembly. Messages, commands, events, records and replies of a part are wrapped in the part's name. */
 export type Assembly<P extends Parts> = {
   state: { [N in keyof P]: StateOf<P[N]> };
   message: Wrapped<P, { [N in keyof P]: MessageOf<P[N]> }>;
@@ -39,32 +39,42 @@ type Wrapped<P extends Parts, Bodies extends { [N in keyof P]: unknown }> = {
   [N in keyof P & string]: [Bodies[N]] extends [never] ? never : { type: N; body: Bodies[N] };
 }[keyof P & string];
 
-/** What happens when a part emits: commands to parts, carried out in order once the handler that emitted is done. */
+/** The commands that an event of one part causes at other parts. They run in order, after the handler that emitted the event. */
 export type Wires<P extends Parts> = {
   readonly [N in keyof P]?: {
     readonly [K in EventOf<P[N]>["type"]]?: (event: Extract<EventOf<P[N]>, { type: K }>, give: Give<P>) => void;
   };
 };
+/** Queues a command for a part. The command is copied. */
 export type Give<P extends Parts> = <N extends keyof P & string>(part: N, command: CommandOf<P[N]>) => void;
 
+/** Options of `assemble`. */
 export interface AssemblyOptions<P extends Parts> {
-  /** The part whose view, source, assumptions and costs stand for the whole. */
+  /** The part whose view, source, assumptions and costs become the assembly's. */
   readonly face: keyof P & string;
 }
 
-// Inside, parts are looked up by name; the types above keep callers honest.
+// Inside, parts are looked up by name. The types above check the callers.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Table = "receive" | "timeout" | "command" | "replay";
 type AnyPart = Omit<Protocol<Any>, Table | "shapes"> &
   Record<Table, Record<string, (...args: unknown[]) => void>> & { shapes: Record<string, Record<string, Any>> };
 type Given = { readonly part: string; readonly command: Any };
-/** One node's part contexts, and the commands that wires gave in the step that is being taken. */
+/** The contexts of one node's parts, and the commands that wires have queued in the current step. */
 type Inside = { readonly contexts: Record<string, Context<Any>>; readonly given: Given[] };
 
-/** More commands than this in one step mean that wires feed each other for ever. */
+/** A step with more commands than this has wires that feed each other endlessly. */
 const MAX_CASCADE = 100_000;
 
+/**
+ * Combines parts into one protocol that runs them together on every node.
+ *
+ * @param name the name of the assembly, in kebab-case
+ * @param parts the protocols, by the name of their part
+ * @param wires the commands that a part's events cause at other parts
+ * @returns a protocol. It throws InvariantViolation while it runs if wires feed each other endlessly.
+ */
 export function assemble<P extends Parts>(
   name: string,
   parts: { readonly [N in keyof P]: Protocol<P[N]> },
@@ -76,7 +86,7 @@ export function assemble<P extends Parts>(
   const face = part(options.face);
   const insides = new WeakMap<object, Inside>();
 
-  /** Made once per node: a driver keeps one context for each. */
+  /** Cached per context, since a driver keeps one context for each node. */
   function insideOf(ctx: Context<Any>): Inside {
     const known = insides.get(ctx);
     if (known !== undefined) return known;
@@ -86,7 +96,7 @@ export function assemble<P extends Parts>(
     return { contexts, given };
   }
 
-  /** Runs one handler of one part to its end, then the commands that wires gave meanwhile, in order. */
+  /** Runs one handler of one part to its end, then the commands that wires queued meanwhile, in order. */
   function run(states: Any, ctx: Context<Any>, of: string, handle: (state: Any, ctx: Context<Any>) => void): void {
     const { contexts, given } = insideOf(ctx);
     handle(states[of], contexts[of] as Context<Any>);
@@ -98,7 +108,7 @@ export function assemble<P extends Parts>(
     }
   }
 
-  /** An entry for each part that has something in the table. */
+  /** An entry for each part whose table is not empty. */
   const byPart = (has: (of: string) => object | undefined, entry: (of: string) => unknown): Record<string, Any> =>
     Object.fromEntries(names.filter((of) => Object.keys(has(of) ?? {}).length > 0).map((of) => [of, entry(of)]));
   const shapes = (kind: string): object =>
@@ -146,7 +156,7 @@ export function assemble<P extends Parts>(
   } as unknown as Protocol<Assembly<P>>;
 }
 
-/** A part's context: what it says is wrapped in its name; what it emits also goes along the wires. */
+/** A part's context. It wraps all effects in the part's name, and also sends emitted events along the wires. */
 function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any): Context<Any> {
   const wrap = (body: unknown): Any => ({ type: of, body });
   return {
@@ -165,13 +175,13 @@ function partContext(of: string, ctx: Context<Any>, given: Given[], wires: Any):
       ctx.emit(wrap(event), until === undefined ? until : (`${of}.${until}` as never));
       wires?.[event.type]?.(
         event,
-        (target: string, command: unknown) => given.push({ part: target, command: clone(command) }), // No part holds a piece of another's state.
+        (target: string, command: unknown) => given.push({ part: target, command: clone(command) }), // Parts share no data.
       );
     },
   };
 }
 
-/** A part's property, seen from the whole; those of the face keep their names. */
+/** A part's property, rewritten for the state of the assembly. Properties of the face keep their names. */
 function lift(of: string, isFace: boolean, property: Property<Any>): Property<Any> {
   const inside = ({ alive, nodes, state, history }: Any): Any => ({
     alive,

@@ -1,5 +1,5 @@
 /**
- * The contract of a protocol and the parts that protocols are built from.
+ * The contract of a protocol, and the building blocks for protocols.
  *
  * @module coterie/core
  */

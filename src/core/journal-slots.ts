@@ -1,20 +1,23 @@
 /**
- * Where in a node's journal a record stands. Each part of an assembly that journals has a slot of its own, so that it can replace what
- * it has written without touching the others'. A slot is named by the path of its part, such as `multicast.views`; an
- * algorithm by itself has one, named "". Within a slot records stand in order; between slots there is none.
+ * Slots of a node's journal. Each part of an assembly that journals has a slot of its own, so that it can replace its records
+ * without touching the records of other parts. A slot is named by the path of its part, such as `multicast.views`; an algorithm
+ * that is not an assembly has one slot, named "". Records are ordered within a slot, but not between slots.
  */
 import { InvariantViolation, unexpected } from "./errors.ts";
 import type { Protocol, Slot, Vocabulary } from "./protocol.ts";
 
-/** What an assembly journals is wrapped in the names of its parts. */
+/** A record of an assembly is wrapped in the names of its parts. */
 type Journalled = { readonly type: string; readonly body?: Journalled };
+/** The fields of a protocol that determine its journal slots. */
 export type Journalling = Pick<Protocol<Vocabulary>, "name" | "replay" | "slots">;
 
-/** The slots of a protocol: none if it keeps no journal. */
+/** The slots of a protocol. Empty if the protocol has no journal. */
 export const slotsOf = ({ replay, slots }: Omit<Journalling, "name">): readonly Slot[] =>
   slots ?? (Object.keys(replay ?? {}).length === 0 ? [] : [""]);
 
-/** Of each record that the protocol journals, its slot. What it returns throws an InvariantViolation for a record that no handler would replay. */
+/**
+ * Returns a function that finds the slot of a record. That function throws InvariantViolation if no handler replays the record.
+ */
 export function slotFinder(protocol: Journalling): (record: Journalled) => Slot {
   const slots = slotsOf(protocol);
   const find = ({ type, body }: Journalled, before = ""): Slot => {
@@ -26,7 +29,10 @@ export function slotFinder(protocol: Journalling): (record: Journalled) => Slot 
   return slots[0] === "" ? () => "" : (record) => find(record);
 }
 
-/** The slot that these records, all of one part, are to replace. @throws InvariantViolation for none: nobody could tell which. */
+/**
+ * The slot that these records, all of one part, replace. @throws InvariantViolation if there are none, as the slot is then
+ * unknown
+ */
 export function slotReplacedBy<R>(records: readonly R[], slotOf: (record: R) => Slot): Slot {
   const [first] = records;
   if (first !== undefined) return slotOf(first);
@@ -34,7 +40,7 @@ export function slotReplacedBy<R>(records: readonly R[], slotOf: (record: R) => 
   throw new InvariantViolation("bad-compaction", wrong);
 }
 
-/** The journal once these records have taken the place of all that their slot holds. */
+/** The journal after these records have replaced everything in their slot. */
 export function compacted<R>(journal: readonly R[], records: readonly R[], slotOf: (record: R) => Slot): R[] {
   const slot = slotReplacedBy(records, slotOf);
   return [...journal.filter((record) => slotOf(record) !== slot), ...records];

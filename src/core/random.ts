@@ -1,7 +1,7 @@
 /**
- * Seeded randomness: xoroshiro128+ (Blackman & Vigna 2018, constants 24, 16, 37), each 64-bit word held as two 32-bit
- * halves. The state is plain data, so a checkpoint can hold it; `stream` derives an independent generator per purpose,
- * so that adding a fault reshuffles nothing else.
+ * Seeded randomness: xoroshiro128+ (Blackman & Vigna 2018, constants 24, 16, 37), with each 64-bit word held as two 32-bit
+ * halves. The state is plain data, so a checkpoint can contain it. `stream` derives an independent generator per purpose, so
+ * that adding a fault does not change any other random choice.
  */
 export interface RandomState {
   lo0: number;
@@ -10,22 +10,29 @@ export interface RandomState {
   hi1: number;
 }
 
+/** A source of random numbers. */
 export interface Random {
   /** The next 32 bits, as an unsigned integer. */
   bits(): number;
-  /** Uniform in [0, bound), without bias. */
+  /** A uniform integer in [0, bound), without bias. */
   below(bound: number): number;
-  /** Uniform in [min, max). */
+  /** A uniform number in [min, max). */
   between(min: number, max: number): number;
+  /** One of the options, uniformly. */
   pick<T>(options: readonly T[]): T;
-  /** A generator for another purpose. It depends on the seed and the name alone, not on what was drawn before. */
+  /** A generator for another purpose. It depends only on the seed and the name, not on earlier draws. */
   stream(purpose: string): Random;
 }
 
-/** @param bits where its bits come from, if not from the seed */
+/**
+ * Creates a generator.
+ *
+ * @param seed equal seeds give equal sequences
+ * @param bits the source of its bits, instead of the seed
+ */
 export function random(seed: number, bits: Random["bits"] = bitsOf(seeded(seed))): Random {
   function below(bound: number): number {
-    if (bound <= 1) return 0; // A forced choice consumes nothing.
+    if (bound <= 1) return 0; // A single option draws no bits.
     const limit = 2 ** 32 - (2 ** 32 % bound);
     for (;;) {
       const drawn = bits();
@@ -58,7 +65,7 @@ export function next(state: RandomState): number {
   return sum;
 }
 
-/** Four words of splitmix32, so that neighbouring seeds give unrelated sequences. */
+/** Four words of splitmix32, so that neighboring seeds give unrelated sequences. */
 export function seeded(seed: number): RandomState {
   let word = seed | 0;
   const draw = (): number => {

@@ -18,7 +18,7 @@ const vote = { type: "vote", term: 1, granted: true, note: null };
 const entries = { type: "entries", items: [{ key: "a", weight: 0.5 }], mode: "fast" };
 
 describe("shapes", () => {
-  it.each([vote, { ...vote, note: "hélo" }, entries])("take what has the shape: %j", (message) => {
+  it.each([vote, { ...vote, note: "hélo" }, entries])("accepts a value that has the shape: %j", (message) => {
     expect(problem(shape, message, "message")).toBeNull();
   });
 
@@ -45,11 +45,11 @@ describe("shapes", () => {
     expect(problem(shape, message, "message")).toContain(sentence);
   });
 
-  it("no arbitrary value makes them throw", () => {
+  it("never throws, for any value", () => {
     fc.assert(fc.property(fc.anything(), (value) => void problem(shape, value, "message")));
   });
 
-  it("count bytes of UTF-8 as an encoder does", () => {
+  it("counts bytes of UTF-8 as an encoder does", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (value) => {
         const bytes = Buffer.byteLength(value);

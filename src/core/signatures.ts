@@ -1,36 +1,42 @@
 /**
- * Signed values. What a node has signed it can pass on to others, who see that it is from that node and unchanged: so a liar
- * in between can keep it back, and cannot alter it. What is signed is the canonical text of the value, which has the shape
- * that was declared, under a name that tells it from other values of the same shape.
+ * Signed values. A node can forward a value that another node signed, and the receiver can verify who signed it and that it is
+ * unchanged. So a Byzantine node in between can withhold the value but cannot alter it. The signature covers the canonical text
+ * of the value, its signer and a name that distinguishes it from other values of the same shape.
  */
 import { InvariantViolation } from "./errors.ts";
 import { canonical, hash } from "./plain.ts";
 import type { Context, NodeId, Signatures } from "./protocol.ts";
 import { natural, problem, type Shape, text } from "./shape.ts";
 
+/** A value, the node that signed it, and the signature. */
 export interface Signed<T> {
   by: NodeId;
   value: T;
   signature: string;
 }
 
-/** @param name what it means, such as `vote`: a value that was signed under another name does not count. */
+/**
+ * The shape of a signed value.
+ *
+ * @param name the meaning of the value, such as `vote`. A value that was signed under another name is not genuine.
+ */
 export const signed = <T>(name: string, value: Shape<T>): Shape<Signed<T>> => ({
   kind: "struct",
   fields: { by: natural, value, signature: text(128) },
   signs: name,
 });
 
+/** The part of a context that `sign` needs. */
 export type Signer = Pick<Context<never>, "self" | "signatures">;
 
-/** @throws InvariantViolation for a value that has not the shape. */
+/** Signs a value as this node. @throws InvariantViolation if the value does not have the shape */
 export function sign<T>({ self, signatures }: Signer, shape: Shape<Signed<T>>, value: T): Signed<T> {
   const wrong = valueProblem(shape, value);
   if (wrong !== null) throw new InvariantViolation("bad-signing", wrong);
   return { by: self, value, signature: signatures.sign(textOf(shape, self, value)) };
 }
 
-/** Whether the node that is named has signed just this. */
+/** Returns whether the node `by` signed exactly this value. */
 export function isGenuine<T>(
   { signatures }: Omit<Signer, "self">,
   shape: Shape<Signed<T>>,
@@ -45,7 +51,7 @@ const textOf = (shape: Shape<unknown>, by: NodeId, value: unknown): string =>
 const valueProblem = (shape: Shape<unknown>, value: unknown): string | null =>
   problem((shape as SignedShape).fields.value as Shape<unknown>, value, "what is signed");
 
-/** For simulator and checker. Nobody else computes these, so a signature is somebody's own or one that was seen. */
+/** Signatures for the simulator and the checker. Only this function computes them, so a node's signature is its own or a copy. */
 export const idealSignatures = (self: NodeId): Signatures => ({
   sign: (signedText) => seal(self, signedText),
   isSigned: (by, signedText, signature) => signature === seal(by, signedText),

@@ -1,6 +1,6 @@
 /**
- * One step of one node. `dispatch` runs the handler in place (simulator, network); `step` makes the same handler pure
- * from outside: `(state, stimulus) → { state, effects }`.
+ * One step of one node. `dispatch` runs the handler in place (simulator, network). `step` wraps the same handler as a pure
+ * function: `(state, stimulus) → { state, effects }`.
  */
 import { UsageError } from "./errors.ts";
 import { clone } from "./plain.ts";
@@ -22,6 +22,7 @@ import type {
 } from "./protocol.ts";
 import { idealSignatures } from "./signatures.ts";
 
+/** The input of one step: what a handler reacts to. */
 export type Stimulus<V extends Vocabulary> =
   | { kind: "start" }
   | { kind: "receive"; from: NodeId; message: MessageOf<V> }
@@ -29,6 +30,7 @@ export type Stimulus<V extends Vocabulary> =
   | { kind: "command"; command: CommandOf<V> }
   | { kind: "replay"; record: RecordOf<V> };
 
+/** An effect that a handler recorded on `ctx`, as data. */
 export type Effect<V extends Vocabulary> =
   | { kind: "send"; to: NodeId; message: MessageOf<V> }
   | { kind: "broadcast"; message: MessageOf<V> }
@@ -40,7 +42,7 @@ export type Effect<V extends Vocabulary> =
   | { kind: "reply"; request: RequestId; reply: ReplyOf<V> }
   | { kind: "choose"; label: string; option: unknown };
 
-/** The handler tables as a driver sees them: looked up by name. The types of `Protocol` keep authors honest. */
+/** The handler tables as a driver sees them, looked up by name. The types of `Protocol` check the authors. */
 type Handlers = Readonly<Record<string, (...args: unknown[]) => void>>;
 type Tables = {
   readonly name: string;
@@ -49,7 +51,11 @@ type Tables = {
   readonly [table in "receive" | "timeout" | "command" | "replay"]?: Handlers;
 };
 
-/** Runs the handler of `stimulus` in place: changes `state`, records effects on `ctx`. */
+/**
+ * Runs the handler of `stimulus` in place: it changes `state` and records effects on `ctx`.
+ *
+ * @throws UsageError if the protocol has no handler for the stimulus
+ */
 export function dispatch<V extends Vocabulary>(
   protocol: Protocol<V>,
   state: StateOf<V>,
@@ -82,10 +88,16 @@ function handler(
   return found[name] as Handlers[string];
 }
 
-/** Picks among the options of a `ctx.choose`. */
+/** Picks one of the options of a `ctx.choose`. */
 export type Chooser = <T>(label: string, options: readonly T[]) => T;
 
-/** The pure step. `state` is left as it was; the effects stand in the order in which the handler recorded them. */
+/**
+ * Runs one step as a pure function. `state` is not changed.
+ *
+ * @param choose decides the handler's free choices. By default it takes the first option.
+ * @returns the new state, and the effects in the order the handler recorded them
+ * @throws UsageError if the protocol has no handler for the stimulus
+ */
 export function step<V extends Vocabulary>(
   protocol: Protocol<V>,
   node: { readonly self: NodeId; readonly peers: readonly NodeId[] },

@@ -1,4 +1,4 @@
-/** What goes wrong while a handler runs, with the node, the handler and what it was given. */
+/** Errors thrown by handlers, with the node, the handler and its input. */
 import { InvariantViolation, UsageError } from "../core/errors.ts";
 import type { NodeId, StateProperty, Tagged, Vocabulary } from "../core/protocol.ts";
 import type { Stimulus } from "../core/step.ts";
@@ -7,22 +7,22 @@ import { bodyOf } from "../core/wrapping.ts";
 /** A handler that threw. */
 export interface HandlerFailure {
   readonly node: NodeId;
-  /** Such as `receive election`. */
+  /** For example `receive election`. */
   readonly handler: string;
-  /** Thrown by the handler. */
+  /** The error that the handler threw. */
   readonly error: unknown;
 }
 
-/** A handler that records more effects than this in one step does not end. */
+/** A handler that records more effects than this in one step is considered endless. */
 const MAX_EFFECTS = 100_000;
 
-/** @param effects recorded so far in one step. @throws InvariantViolation for one too many */
+/** @param effects how many effects the step has recorded so far. @throws InvariantViolation if there are too many */
 export function requireFewEffects(effects: number): void {
   if (effects > MAX_EFFECTS)
     throw new InvariantViolation("endless-step", `expected at most ${MAX_EFFECTS} effects in one step, got more`);
 }
 
-/** The name of the handler that a stimulus has. */
+/** The name of the handler that a stimulus triggers. */
 export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
   switch (stimulus.kind) {
     case "start":
@@ -40,13 +40,13 @@ export function handlerOf(stimulus: Stimulus<Vocabulary>): string {
 
 const typeName = (content: Tagged): string => partName(content.type, content);
 
-/** The content of an assembly's part is named by the part and its own type. */
+/** Content of an assembly's part is named by the part and by its own type. */
 function partName(name: string, content: Tagged | null): string {
   const inside = content && bodyOf(content);
   return inside === null ? name : `${name}.${inside.type}`;
 }
 
-/** `node 1, receive election {"type":"election"} from 0`. */
+/** For example `node 1, receive election {"type":"election"} from 0`. */
 export function occasionOf(node: NodeId, stimulus: Stimulus<Vocabulary>): string {
   const occasion = `node ${node}, ${handlerOf(stimulus)}`;
   if (stimulus.kind === "receive") return `${occasion} ${shown(stimulus.message)} from ${stimulus.from}`;
@@ -54,13 +54,13 @@ export function occasionOf(node: NodeId, stimulus: Stimulus<Vocabulary>): string
   return stimulus.kind === "replay" ? `${occasion} ${shown(stimulus.record)}` : occasion;
 }
 
-/** At most 200 characters of its JSON. */
+/** The value as JSON, cut to 200 characters. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 199)}…` : text;
 }
 
-/** An error with the place where it happened at the end of its message; its class and code stay. */
+/** The same error, with the place appended to its message. Its class and code do not change. */
 export function placed(error: unknown, place: string): Error {
   if (error instanceof UsageError) return new UsageError(error.code, `${error.message} (${place})`, { cause: error });
   if (error instanceof InvariantViolation)
@@ -70,7 +70,7 @@ export function placed(error: unknown, place: string): Error {
 
 const failures = new WeakMap<object, HandlerFailure>();
 
-/** A property for which a failure is a violation, so that its run can be shown like other counterexamples. */
+/** A property that the failure violates, so that the run can be shown like any other counterexample. */
 export function failureProperty<V extends Vocabulary>(failure: HandlerFailure): StateProperty<V> {
   const { node, handler, error } = failure;
   const claim = `no handler throws, but “${handler}” of node ${node} threw ${String(error)}`;
@@ -79,6 +79,6 @@ export function failureProperty<V extends Vocabulary>(failure: HandlerFailure): 
   return property;
 }
 
-/** The failure that a property of `failureProperty` is about; null for any other property. */
+/** The failure behind a property made by `failureProperty`. Null for any other property. */
 export const failureIn = (property: object | null): HandlerFailure | null =>
   (property === null ? undefined : failures.get(property)) ?? null;

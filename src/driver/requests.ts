@@ -1,22 +1,22 @@
 /**
- * Commands that are answered. The caller of a node puts an id into the command, the algorithm answers it with `ctx.reply`, then
- * or later; which others it asks meanwhile is its own business. A driver knows of each id what has become of it, and so finds an
- * author's mistake, in the same words everywhere.
+ * Commands that expect a reply. The caller of a node puts an id into the command, and the algorithm answers it with
+ * `ctx.reply`, immediately or later. A driver tracks the status of each id, so that every driver reports an author's mistake in
+ * the same way.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import type { CommandOf, Protocol, ReplyOf, RequestId, Tagged, Vocabulary } from "../core/protocol.ts";
 import { bodyOf, unwrapped } from "../core/wrapping.ts";
 
-/** `past`: given in an earlier life of the node, so that nobody waits for it any more. */
+/** `past`: received before the node's last crash, so its caller no longer waits. */
 export type RequestStatus = "open" | "answered" | "past";
 
-/** A reply, and to what. */
+/** A reply and the request it answers. */
 export interface Answer<V extends Vocabulary> {
   readonly request: RequestId;
   readonly reply: ReplyOf<V>;
 }
 
-/** Finds the id in a command, or null if it carries none. Null altogether for a protocol that answers nothing. */
+/** Returns a function that finds the id in a command, or null if it has none. Null instead for a protocol that never replies. */
 export function requestFinder<V extends Vocabulary>({
   shapes,
 }: Protocol<V>): ((command: CommandOf<V>) => RequestId | null) | null {
@@ -27,20 +27,20 @@ export function requestFinder<V extends Vocabulary>({
   return Object.keys(shapes.reply ?? {}).length === 0 ? null : find;
 }
 
-/** A command that is to be answered, before it has an id. */
+/** A command that expects a reply, before it has an id. */
 export type Unnumbered<C> = C extends { request: RequestId }
   ? Omit<C, "request">
   : C extends { body: infer B }
     ? Omit<C, "body"> & { body: Unnumbered<B> }
     : never;
 
-/** The command with an id, in place of one that it may have. */
+/** The command with this id, which replaces any id it already has. */
 export function withRequest(command: Tagged, request: RequestId): Tagged {
   const body = bodyOf(command);
   return { ...command, ...(body === null ? { request } : { body: withRequest(body, request) }) };
 }
 
-/** @throws UsageError for an id that the node has had before. */
+/** @throws UsageError if the node has received this id before */
 export function requireFresh(request: RequestId, before: RequestStatus | undefined): void {
   if (before === undefined) return;
   const expected = "one that the node has not been given before";
@@ -48,8 +48,8 @@ export function requireFresh(request: RequestId, before: RequestStatus | undefin
 }
 
 /**
- * Whether somebody waits for this reply.
- * @throws InvariantViolation for a request that nobody has made, and for one that has been answered.
+ * Returns whether a caller still waits for this reply.
+ * @throws InvariantViolation if no caller made the request, or if it was already answered
  */
 export function isAwaited(request: RequestId, status: RequestStatus | undefined): boolean {
   if (status === undefined)
@@ -62,7 +62,7 @@ export function isAwaited(request: RequestId, status: RequestStatus | undefined)
   return status === "open";
 }
 
-/** What has become of requests, as plain data, ascending by id. */
+/** The status of each request, as plain data, ascending by id. */
 export type Requests = readonly (readonly [RequestId, RequestStatus])[];
 
 export const statusIn = (requests: Requests, request: RequestId): RequestStatus | undefined =>
@@ -71,5 +71,5 @@ export const statusIn = (requests: Requests, request: RequestId): RequestStatus 
 export const withStatus = (requests: Requests, request: RequestId, status: RequestStatus): Requests =>
   [...requests.filter(([id]) => id !== request), [request, status] as const].sort(([a], [b]) => a - b);
 
-/** What a crash makes of them. */
+/** The statuses after a crash: all requests are past. */
 export const allPast = (requests: Requests): Requests => requests.map(([id]) => [id, "past"]);

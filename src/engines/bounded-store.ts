@@ -1,15 +1,18 @@
-/** A store whose calls are answered or fail within a time, whatever its client library does. Why they fail is remembered. */
+/**
+ * A store whose calls are answered or fail within a time limit, regardless of its client library. It remembers why calls
+ * failed.
+ */
 import type { Platform } from "../runtime/platform/platform.ts";
 import { type Store, StoreError } from "./store.ts";
 
-/** Why an engine refuses or does not answer: the last failure of each kind of call that has not succeeded since. */
+/** Why an engine refuses or does not answer: for each kind of call, the last failure since its last success. */
 export class LastFailures {
   readonly #clock: Platform["clock"];
   readonly #forMs: number;
-  /** The latest last. */
+  /** In order, the latest last. */
   readonly #failures = new Map<keyof Store, { readonly error: StoreError; readonly at: number }>();
 
-  /** @param forMs how long one counts: what is asked still is asked again sooner. */
+  /** @param forMs how long a failure counts; pending calls are repeated sooner. */
   constructor(clock: Platform["clock"], forMs: number) {
     this.#clock = clock;
     this.#forMs = forMs;
@@ -30,7 +33,7 @@ export class LastFailures {
   }
 }
 
-/** A name with several addresses fails with the reasons of each, and no words of its own. */
+/** A host name with several addresses fails with an `AggregateError`, which has no message of its own. */
 export function reasonOf({ message, cause }: StoreError, engine: string): string {
   if (cause instanceof AggregateError) return cause.errors.map((each: Error) => each.message).join(", ");
   return message.replace(`${engine}: `, "");

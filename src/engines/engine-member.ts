@@ -1,4 +1,4 @@
-/** The member of an engine: the same calls as those of a cluster's clients, over the engine's service. */
+/** A member that uses an external engine: the calls of a cluster's clients, on the engine's service. */
 import { NamedCalls } from "../client/named-calls.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { EngineJoinOptions, EngineMember, ExternalEngine } from "../cluster/services/external-engine.ts";
@@ -15,7 +15,7 @@ import type { Store } from "./store.ts";
 
 const SESSION_MS = { default: 10_000, least: 1_000, most: 600_000 } as const;
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Of what a session lasts: one call may fail and another be made before it ends. */
+/** Each call may take this fraction of a session, so a failed call can be repeated before the session expires. */
 const CALLS_PER_SESSION = 4;
 
 const rules: Rules<EngineJoinOptions> = {
@@ -28,7 +28,7 @@ const rules: Rules<EngineJoinOptions> = {
   signal: may.signal,
 };
 
-/** What `etcd(options)` and the like return. Nothing is loaded before `join()`. @throws UsageError for options that cannot be. */
+/** The result of `etcd(options)` and the like. Loads nothing before `join()`. @throws UsageError if an option is invalid. */
 export function externalEngine<O extends object>(
   name: string,
   options: O,
@@ -43,7 +43,7 @@ export function externalEngine<O extends object>(
   };
 }
 
-/** Client libraries of engines are optional: each is loaded when its engine is joined. @throws UsageError `no-library` */
+/** Client libraries of engines are optional, so each is loaded when its engine is joined. @throws UsageError `no-library` */
 export const clientLibrary = <T>(name: string, engine: string): Promise<T> =>
   optionalPackage([name], `the engine ${engine} uses`, () => import(name) as Promise<T>);
 
@@ -80,7 +80,7 @@ class JoinedEngine extends NamedCalls implements EngineMember {
     return this.service.closed === null && this.service.session !== null;
   }
 
-  /** @throws CoordinationError `no-endpoint` if the engine gives no session in time; the reason of `signal` */
+  /** @throws CoordinationError `no-endpoint` if the engine opens no session in time; the reason of `signal` */
   async open(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
     const { timers } = this.service.platform;
     const forget = onAbort(signal, () => void this.leave());

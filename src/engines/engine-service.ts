@@ -1,7 +1,6 @@
 /**
- * The replicated service's interface over an engine that others run: what members and clients of a cluster build their elections,
- * locks and maps on. It does not remember what the engine says: everything that counts is asked for, and hints of changes only say
- * when.
+ * Implements the interface of the replicated service on an external engine. Elections, locks and maps run on it as they do
+ * on a cluster. It caches no engine state: it reads before each decision. Hints only tell it when to read.
  */
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";
@@ -31,7 +30,7 @@ import { isForeseen, refused, type Store, StoreError } from "./store.ts";
 export interface EngineServiceOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly store: Store;
-  /** Of the calls of `store`. */
+  /** The failures of `store`'s calls. */
   readonly failures: LastFailures;
   readonly ttlMs: number;
   onChange(): void;
@@ -39,7 +38,7 @@ export interface EngineServiceOptions {
 
 const MAX_WAITERS = 10_000;
 const LOOKS = 3;
-/** What hints have told is looked at together. */
+/** Hints within this time are handled together. */
 const GATHER_MS = 2;
 const WAIT_FOR_SESSION_MS = 20;
 const NUMBERS_PER_MS = 1_000;
@@ -49,11 +48,11 @@ const always = (): boolean => true;
 
 export class EngineService implements Service {
   readonly platform: EngineServiceOptions["platform"];
-  /** Its first session. */
+  /** The id of its first session. */
   self: NodeId = 0;
   readonly counts = newCounts();
   readonly maxWaiters = MAX_WAITERS;
-  /** What is known here may be older than what there is: so it is asked for where it counts. */
+  /** A cached revision may be outdated, so callers that need one read it. */
   readonly revision = null;
   closed: CoordinationError | null = null;
   readonly #store: Store;
@@ -79,7 +78,7 @@ export class EngineService implements Service {
   readonly #name: string;
   #number: number;
   #writes = 0;
-  /** Where watches that have been begun go on from is known. */
+  /** Settles once every watch begun so far knows its start revision. */
   #before: Promise<unknown> = Promise.resolve();
   #isLooking = false;
   #looksAgain = false;
@@ -115,7 +114,7 @@ export class EngineService implements Service {
     return this.#upkeep.until;
   }
 
-  /** Why the engine could not be asked for a session, when that was last so. */
+  /** Why the last attempt to open a session failed. */
   get lastFailure(): StoreError | null {
     return this.#upkeep.lastFailure;
   }
@@ -193,7 +192,7 @@ export class EngineService implements Service {
     return topic === "map" ? this.#maps.follow(name) : this.#locks.follow(name);
   }
 
-  /** What is held is lost, and nothing more is asked. */
+  /** All holdings are lost, and no further calls are made. */
   close(reason: CoordinationError): void {
     if (this.closed !== null) return;
     this.closed = reason;
@@ -203,7 +202,7 @@ export class EngineService implements Service {
     this.#listeners.clear();
   }
 
-  /** Ends the session, so that what it holds is others' at once, and the connection. */
+  /** Ends the session, so that others can take over its locks at once, and closes the connection. */
   async depart(): Promise<void> {
     await this.#upkeep.stop();
     await this.#dead.leave();
@@ -246,14 +245,14 @@ export class EngineService implements Service {
     }
   }
 
-  /** In one session and no other: who asks in the next one asks anew. */
+  /** Applies to one session only: a caller must submit its request again in the next one. */
   async #askingWhile(isWanted: IsWanted): Promise<() => Asking | null> {
     const session = await this.#sessionOnce(isWanted);
     const asking = { session: session ?? 0, member: this.self };
     return () => (session !== null && session === this.session && isWanted() ? asking : null);
   }
 
-  /** Null once nobody waits for it any more. */
+  /** Null once the caller no longer waits. */
   async #sessionOnce(isWanted: IsWanted): Promise<number | null> {
     while (this.closed === null && isWanted()) {
       if (this.session !== null) return this.session;
@@ -285,7 +284,7 @@ export class EngineService implements Service {
     };
   }
 
-  /** What was read, told or granted may not be in the engine any more. */
+  /** Reads, events and grants of this process may be missing in the restored state. */
   #restored(): void {
     this.#maps.restart();
     this.#tell({ type: "rolled-back" }, null);
@@ -302,7 +301,7 @@ export class EngineService implements Service {
     return `${this.#name}.${this.#writes}`;
   }
 
-  /** One look at a time; what is hinted at meanwhile is looked at in another. */
+  /** One round at a time; hints during a round cause another one. */
   async #lookAround(): Promise<void> {
     if (this.closed !== null) return;
     this.#looksAgain = true;
@@ -319,14 +318,17 @@ export class EngineService implements Service {
     }
   }
 
-  /** Another process may have detected a restore, and more may have changed since than was lost: then watches end. */
+  /**
+   * Another process may have detected a restore after the engine had passed the lost revisions: then the watches end here
+   * too.
+   */
   async #isHistoryKnown(): Promise<boolean> {
     try {
       if (this.#maps.areFollowed) await this.#history.check();
       return true;
     } catch (error) {
       if (!isForeseen(error)) throw error;
-      return false; // The next look tries again.
+      return false; // The next round tries again.
     }
   }
 

@@ -1,22 +1,22 @@
-/** etcd's API as JSON over HTTP, which every etcd serves beside gRPC: calls, and streams of lines. */
+/** etcd's JSON API over HTTP, which every etcd serves next to gRPC: calls, and streams of lines. */
 import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { refused, StoreError } from "./store.ts";
 
 export interface EtcdPlace {
-  /** Such as `http://10.0.0.1:2379`. */
+  /** The URLs of the members, such as `http://10.0.0.1:2379`. */
   readonly endpoints: readonly string[];
-  /** PEM texts: whose certificates the members have, and this process's own where they ask for one. */
+  /** PEM texts: `ca` for the members' certificates; `cert` and `key` of this process, if the members require them. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
 }
 
-/** One answer. */
+/** The limit of one answer. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_SOCKETS = 16;
-/** What is asked after a member has kept somebody waiting for so long is asked of the next one, and on new connections. */
+/** If a member has not answered a call for this time, later calls use the next member and new connections. */
 const SLOW_MS = 1_000;
 const CALL_MS = 5_000;
-/** In etcd's words, and in those of gRPC, which the member's own JSON comes through. */
+/** The messages of etcd, and of gRPC, on which etcd's JSON gateway runs. */
 const TOO_LARGE = /request is too large|too many operations|message larger than max/;
 
 export class EtcdHttp {
@@ -49,7 +49,7 @@ export class EtcdHttp {
         const isUnheard = error.code === "ECONNREFUSED";
         reject(new StoreError(`etcd: ${error.message}`, !isUnheard, { cause: error }));
       };
-      /** What a member turns away (4xx) was not done; of what fails in it nobody knows. */
+      /** A request that a member rejects (4xx) was not applied; one that failed inside (5xx) may have been. */
       const turnedAway = (status: number, said: string): void => {
         const isUncertain = status < 400 || status >= 500;
         const why = `etcd: ${status} ${said.slice(0, 300)}`;
@@ -79,7 +79,10 @@ export class EtcdHttp {
     });
   }
 
-  /** Each line that comes, until what is returned is called. @param onEnd also of one that could not be begun. */
+  /**
+   * Calls `onLine` for each line, until the returned function is called. @param onEnd also called for a stream that could
+   * not begin.
+   */
   stream(path: string, body: object, onLine: (line: Record<string, unknown>) => void, onEnd: (error: Error) => void) {
     let isOver = false;
     const place = this.#at;
@@ -126,12 +129,12 @@ export class EtcdHttp {
     this.#agents.tls.destroy();
   }
 
-  /** The next one is asked from now on. Several that found the same one away have gone on but once. */
+  /** Later requests use the next member. Several requests that failed at the same member advance only once. */
   #leave(place: number): void {
     if (this.#at === place) this.#at += 1;
   }
 
-  /** What a connection that has died without a word has kept waiting, others would wait for as well: nothing else says that they are dead. */
+  /** A connection may have died silently. Close idle connections and streams, so that later requests do not wait on it too. */
   #renew(): void {
     for (const agent of Object.values(this.#agents))
       for (const socket of Object.values(agent.freeSockets).flat()) socket?.destroy();

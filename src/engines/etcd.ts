@@ -1,8 +1,8 @@
 /**
  * The API of `join()` on etcd.
  *
- * Every change also writes the key `last`. A watch that has reported the change of `last` at a revision has therefore reported every
- * change up to that revision. A session is an etcd lease with one key attached.
+ * Every change also writes the key `last`. A watch that has reported the change of `last` at a revision has therefore
+ * reported every change up to that revision. A session is an etcd lease with one key attached.
  *
  * @module coterie/engines/etcd
  */
@@ -23,12 +23,13 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options of the engine `etcd`. */
 export interface EtcdOptions extends EtcdPlace {
-  /** Before its keys, which all who coordinate with each other share. Default `coterie/`. */
+  /** Prepended to its keys. All processes that coordinate with each other must use the same prefix. Default `coterie/`. */
   readonly prefix?: string | undefined;
 }
 
-/** As JSON has it: numbers of 64 bits are texts, bytes are base64. */
+/** The JSON form: 64-bit numbers are strings, bytes are base64. */
 interface Pair {
   readonly key: string;
   readonly value?: string;
@@ -44,7 +45,7 @@ interface WatchAnswer {
   readonly events?: readonly { readonly type?: string; readonly kv: Pair }[];
 }
 
-/** `--max-txn-ops` is 128 unless it is set otherwise, and one is ours. */
+/** The default of `--max-txn-ops` is 128; one operation writes `last`. */
 const MAX_KEYS = 127;
 const WATCH_AGAIN_MS = 300;
 const CHANGES_MS = 5_000;
@@ -59,10 +60,12 @@ const rules: Rules<EtcdOptions> = {
 };
 
 /**
+ * Runs `join()` on an etcd cluster.
+ *
  * @example
  * const member = await join({ engine: etcd({ endpoints: ["http://10.0.0.1:2379", "http://10.0.0.2:2379"] }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be.
+ * @throws UsageError if an option is invalid.
  */
 export function etcd(options: EtcdOptions): ExternalEngine {
   return externalEngine(
@@ -81,7 +84,7 @@ class EtcdStore implements Store {
   readonly #last: string;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Of each session of this process. */
+  /** The lease of each session of this process. */
   readonly #leases = new Map<number, string>();
   #stopWatching: () => void = () => {};
   #again: ReturnType<typeof setTimeout> | null = null;
@@ -125,7 +128,7 @@ class EtcdStore implements Store {
   async changes(prefix: string, after: number) {
     const { header, kvs = [] } = (await this.#http.call("/v3/kv/range", { key: this.#last })) as RangeAnswer;
     const last = Number(kvs[0]?.mod_revision ?? 0);
-    const revision = Number(header?.revision); // Between it and the last change there is none of ours.
+    const revision = Number(header?.revision); // No key under the prefix has changed between `last` and this revision.
     if (last <= after) return { revision, changes: [] };
     const changes = await this.#between(after, last);
     return changes && { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
@@ -169,7 +172,7 @@ class EtcdStore implements Store {
     return Promise.resolve();
   }
 
-  /** All changes behind a revision, up to one at which there was one. Null: they have been compacted. */
+  /** All changes after `after`, up to and including the change at `last`. Null: etcd has compacted them. */
   #between(after: number, last: number): Promise<StoreChange[] | null> {
     return new Promise((resolve, reject) => {
       const changes: StoreChange[] = [];
@@ -199,7 +202,7 @@ class EtcdStore implements Store {
     });
   }
 
-  /** Says that something has changed, for as long as this is open. */
+  /** Sends a hint after every change, until the store is closed. */
   #watch(): void {
     this.#stopWatching = this.#http.stream("/v3/watch", this.#watched(), this.#hints.send, () => {
       this.#again = setTimeout(() => this.#watch(), WATCH_AGAIN_MS).unref();
@@ -225,7 +228,7 @@ class EtcdStore implements Store {
   }
 }
 
-/** `localhost:2379` is a URL as well, of a protocol `localhost:`. */
+/** `localhost:2379` is also a URL, with the protocol `localhost:`. */
 const isHttpUrl = (value: unknown): boolean =>
   typeof value === "string" && URL.canParse(value) && ["http:", "https:"].includes(new URL(value).protocol);
 const sessionKey = (session: number): string => `s/${session}`;

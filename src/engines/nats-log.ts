@@ -1,13 +1,14 @@
 /**
- * One process at the stream: it appends requests, follows all records, and has the state that they come to. Sequence numbers of the
- * stream are without gaps, since it is only ever cut off at its beginning. It is cut off once a snapshot of the state behind a record
- * stands in it whole: then the stream begins with the record after that one, and who begins to follow it looks for that snapshot.
+ * The log of one process on a JetStream stream. It appends requests, follows all records, and computes the state from them.
+ * Sequence numbers have no gaps, since only the beginning of the stream is ever removed. Once a snapshot of the state after
+ * record n is complete in the stream, the stream is cut to begin with record n + 1. A process that starts to follow it
+ * looks for that snapshot.
  */
 import { type LogRecord, readRecord, writtenRecord } from "./nats-record.ts";
 import { type LogAnswer, type LogRequest, LogState } from "./nats-state.ts";
 import { refused, StoreError } from "./store.ts";
 
-/** A message as it was kept. */
+/** A stored message. */
 export interface KeptMessage {
   readonly seq: number;
   readonly ms: number;
@@ -21,42 +22,45 @@ export interface StreamBounds {
   readonly isReplicated: boolean;
 }
 
-/** What is used of a stream. */
+/** The operations that this module uses of a stream. */
 export interface Stream {
-  /** Bytes that one message may have. */
+  /** The largest message, in bytes. */
   readonly maxBytes: number;
   /**
-   * Numbers of the first and of the last message that it has; `made` differs where it was made again. Of one that is replicated, a server
-   * may tell them that leads it no longer and does not know it yet.
+   * The numbers of the first and last message; `made` changes if the stream was created again. On a replicated stream, a
+   * deposed leader that does not know it yet may answer.
    */
   bounds(): Promise<StreamBounds>;
   /** @throws StoreError */
   append(data: Uint8Array): Promise<{ seq: number }>;
-  /** Messages from that number on, as they come, until it fails or the caller stops. */
+  /** Messages from that number on, as they arrive, until the stream fails or the caller stops. */
   follow(from: number): AsyncIterable<KeptMessage>;
-  /** Forgets the messages below that number. */
+  /** Removes the messages below that number. */
   cutOff(below: number): Promise<void>;
 }
 
 export interface NatsLogOptions {
   readonly stream: Stream;
-  /** Differs from that of every other process. */
+  /** Unique among all processes. */
   readonly writer: string;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Entries or sessions may be others now. */
+  /** Entries or sessions may have changed. */
   changed(): void;
-  /** Whoever writes a record whose number is a multiple of it saves the state. */
+  /** The process that writes a record whose number is a multiple of this saves the state. */
   readonly saveEvery?: number;
-  /** So does who writes the record with which so many bytes have come since the last snapshot; while that is missing, again after as many. */
+  /**
+   * So does the process whose record completes this many bytes since the last snapshot, and each further multiple until one
+   * is complete.
+   */
   readonly saveEveryBytes?: number;
 }
 
 const SAVE_EVERY = 5_000;
 const SAVE_EVERY_BYTES = 64 * 1024 * 1024;
 const AGAIN_MS = 200;
-/** Of the records that may come between a state and the last part of its snapshot. */
+/** The most records between a state and the last part of its snapshot. */
 const MAX_EARLY_RECORDS = 100_000;
-/** Beside its text, for what a part is of. */
+/** Space for the header of a part, in addition to its text. */
 const PART_HEAD_BYTES = 200;
 
 interface Waiting {
@@ -64,7 +68,7 @@ interface Waiting {
   reject(error: StoreError): void;
 }
 
-/** A snapshot of which some parts have come, and what came since the state that it holds. */
+/** A snapshot with the parts received so far, and the records after its state. */
 interface Beginning {
   readonly at: number;
   readonly parts: Map<number, string>;
@@ -74,7 +78,7 @@ interface Beginning {
 export class NatsLog {
   readonly #options: NatsLogOptions;
   readonly #stream: Stream;
-  /** Null: it is being read. */
+  /** Null while it is being read. */
   #state: LogState | null = null;
   #beginning: Beginning | null = null;
   #made = "";
@@ -84,10 +88,10 @@ export class NatsLog {
   readonly #waiting = new Map<string, Waiting>();
   #atLeast: { readonly seq: number; readonly resolve: () => void; readonly reject: (error: StoreError) => void }[] = [];
   #isSaving = false;
-  /** Of records since the last part of a snapshot: the same in every process that has seen one. */
+  /** Bytes of records since the last part of a snapshot: the same in every process that has seen one. */
   #bytes = 0;
   #isReplicated: boolean | null = null;
-  /** Of what is read in this turn. */
+  /** Shared by the reads of one turn of the event loop. */
   #barrier: Promise<void> | null = null;
   #isClosed = false;
 
@@ -100,13 +104,13 @@ export class NatsLog {
     void this.#run();
   }
 
-  /** Everything that waits fails. */
+  /** Rejects all pending calls. */
   close(): void {
     this.#isClosed = true;
     this.#giveUp("nats: closed");
   }
 
-  /** The state with every record that was there when this was called. @throws StoreError */
+  /** The state with every record that the stream had when this was called. @throws StoreError */
   async read(): Promise<LogState> {
     if (this.#isReplicated === true) await this.#pass();
     else {
@@ -117,7 +121,7 @@ export class NatsLog {
     return this.#state ?? this.#unread();
   }
 
-  /** To append takes a majority, and what was answered before stands before it. */
+  /** Read barrier: an append needs a majority, and every acknowledged record precedes it. */
   #pass(): Promise<void> {
     if (this.#barrier === null) {
       this.#barrier = this.#appendNothing();
@@ -134,7 +138,7 @@ export class NatsLog {
     }
   }
 
-  /** @returns what it came to, at which record. @throws StoreError */
+  /** @returns the result of the request, with its record's number. @throws StoreError */
   async append(request: LogRequest): Promise<LogAnswer & { at: number }> {
     this.#requests += 1;
     const id = `${this.#options.writer}-${this.#requests}`;
@@ -143,7 +147,7 @@ export class NatsLog {
     const answer = new Promise<LogAnswer & { at: number }>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
     });
-    answer.catch(() => {}); // Where it could not be appended, that is what is said.
+    answer.catch(() => {}); // If the append fails, its own error is thrown instead.
     try {
       await this.#stream.append(data);
     } catch (error) {
@@ -153,13 +157,13 @@ export class NatsLog {
     return answer;
   }
 
-  /** Follows the stream, begun again whenever that fails. */
+  /** Follows the stream, again after each failure. */
   async #run(): Promise<void> {
     while (!this.#isClosed) {
       try {
         await this.#follow();
       } catch {
-        // The server is away, or has cut off what was to be read next: both are seen at the next try.
+        // The server is unreachable, or has removed the next record: the next attempt finds out.
       }
       if (!this.#isClosed) await this.#options.sleep(AGAIN_MS);
     }
@@ -174,7 +178,7 @@ export class NatsLog {
       if (this.#isClosed) return;
       if (message.seq === known?.seq) {
         if (isSame(message, known)) continue;
-        this.#made = ""; // The servers have lost what they had kept, and have gone on from before it.
+        this.#made = ""; // The servers lost records and continued from an earlier point.
         return;
       }
       if (message.seq !== this.#next) return;
@@ -194,7 +198,7 @@ export class NatsLog {
     this.#state = first <= 1 ? new LogState() : null;
   }
 
-  /** Until the snapshot is whole that the stream begins with. */
+  /** Collects records until the snapshot at the beginning of the stream is complete. */
   #takeEarly(message: KeptMessage, beginning: Beginning): void {
     const record = readRecord(message.data);
     beginning.early.push(record?.type === "part" ? { ...message, data: new Uint8Array() } : message);
@@ -214,7 +218,7 @@ export class NatsLog {
     const request = record?.type === "request" ? record.request : null;
     const answer = state.apply(seq, ms, request);
     const isDue = this.#isSaveDue(seq, data.length);
-    if (record?.type === "part" || data.length === 0) this.#bytes = 0; // A part that came early has been emptied.
+    if (record?.type === "part" || data.length === 0) this.#bytes = 0; // A part collected early has been emptied.
     if (record?.type === "request") this.#answer(record, seq, answer, isDue);
     const [reached, rest] = [
       this.#atLeast.filter((each) => each.seq <= seq),
@@ -246,7 +250,10 @@ export class NatsLog {
     return new Promise((resolve, reject) => this.#atLeast.push({ seq, resolve, reject }));
   }
 
-  /** Appends a snapshot of the state, and cuts off what is in it. Another process may do the same: the later one counts. */
+  /**
+   * Appends a snapshot of the state, and removes the records that it covers. If another process does the same, the later
+   * snapshot wins.
+   */
   async #save(): Promise<void> {
     if (this.#isSaving || this.#state === null) return;
     this.#isSaving = true;
@@ -258,7 +265,7 @@ export class NatsLog {
       }
       await this.#stream.cutOff(at + 1);
     } catch {
-      // Another will, some records later.
+      // A later record triggers the next attempt.
     } finally {
       this.#isSaving = false;
     }
@@ -282,14 +289,14 @@ const tooLarge = (bytes: number, most: number): Error =>
 const isSame = (a: KeptMessage, b: KeptMessage): boolean =>
   a.ms === b.ms && a.data.length === b.data.length && a.data.every((byte, at) => byte === b.data[at]);
 
-/** Each of at most so many bytes in UTF-8. */
+/** Each part has at most `bytes` bytes in UTF-8. */
 function inParts(text: string, bytes: number): string[] {
   const parts: string[] = [];
-  const length = Math.floor(bytes / 3); // Of a code unit in UTF-8, at most.
+  const length = Math.floor(bytes / 3); // A code unit takes at most three bytes in UTF-8.
   for (let from = 0; from < text.length; ) {
     let to = Math.min(text.length, from + length);
     const last = text.charCodeAt(to - 1);
-    if (to < text.length && last >= 0xd800 && last < 0xdc00) to -= 1; // No half of a pair.
+    if (to < text.length && last >= 0xd800 && last < 0xdc00) to -= 1; // Do not split a surrogate pair.
     parts.push(text.slice(from, to));
     from = to;
   }

@@ -1,12 +1,12 @@
 /**
- * A record of the stream, as bytes: a line of JSON, and for a part of a snapshot what it is a part of. What cannot be read, or was
- * written by another release in another form, is none.
+ * A record of the stream, as bytes: a line of JSON, followed by text if it is a part of a snapshot. An unreadable record,
+ * or one in another release's format, is ignored.
  */
 import type { LogRequest } from "./nats-state.ts";
 
 export type LogRecord =
   | { readonly type: "request"; readonly id: string; readonly request: LogRequest }
-  /** Part `index` of `count` of the state behind record `at`. */
+  /** Part `index` of `count` of the state after record `at`. */
   | {
       readonly type: "part";
       readonly at: number;

@@ -23,21 +23,25 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options of the engine `nats`. */
 export interface NatsOptions {
-  /** Such as `nats://10.0.0.1:4222`. */
+  /** The addresses of the servers, such as `nats://10.0.0.1:4222`. */
   readonly servers: readonly string[];
-  /** Of JetStream, made where there is none; who coordinates shares one: letters, digits, `-` and `_`. Default `coterie`. */
+  /**
+   * The JetStream stream, created if it does not exist. All processes that coordinate with each other must use the same
+   * one. Letters, digits, `-` and `_`. Default `coterie`.
+   */
   readonly stream?: string | undefined;
-  /** On how many servers the stream is kept, where it is made: 1, 3 or 5. Default 1. */
+  /** The number of servers that store the stream, if this process creates it: 1, 3 or 5. Default 1. */
   readonly replicas?: number | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
   readonly token?: string | undefined;
-  /** As `@nats-io/transport-node` takes it. */
+  /** The option `tls` of `@nats-io/transport-node`. */
   readonly tls?: object | undefined;
 }
 
-/** What one request takes besides is small: the bytes of a message are the limit. */
+/** The limit in practice is the message size; other overhead per request is small. */
 const MAX_KEYS = 256;
 
 const isName = (value: unknown): boolean => typeof value === "string" && /^[\w-]{1,40}$/.test(value);
@@ -56,10 +60,13 @@ const rules: Rules<NatsOptions> = {
 };
 
 /**
+ * Runs `join()` on NATS JetStream.
+ *
  * @example
  * const member = await join({ engine: nats({ servers: ["nats://10.0.0.1:4222"] }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `no-library` without `@nats-io/transport-node` and `@nats-io/jetstream`.
+ * @throws UsageError if an option is invalid; on joining, `no-library` without `@nats-io/transport-node` and
+ *   `@nats-io/jetstream`.
  */
 export function nats(options: NatsOptions): ExternalEngine {
   return externalEngine("nats", options, rules, (_options, random) => openNats(options, random.name()));
@@ -107,7 +114,7 @@ class NatsStore implements Store {
     }
     const isRelease = change === "release";
     const answer = await this.#log.append({ type: "commit", checks, writes, isRelease }).catch((error: unknown) => {
-      // A release is tried until there is room.
+      // A release is retried until there is space.
       throw error instanceof NoRoom && !isRelease ? refused("too-many", error.message) : error;
     });
     if (answer.type === "full") {

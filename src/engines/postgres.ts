@@ -1,9 +1,9 @@
 /**
  * The API of `join()` on PostgreSQL.
  *
- * The first process creates the tables in a schema of their own. One row counts changes, and each change holds its lock until it commits.
- * Revisions therefore become visible in order, which a sequence does not guarantee. Sessions expire by the server's clock: the process
- * that finds an expired session deletes its row, and a deleted session never returns.
+ * The first process creates the tables in a schema of their own. One row counts changes, and each change holds its lock
+ * until it commits. Revisions therefore become visible in order, which a sequence does not guarantee. Sessions expire by
+ * the server's clock: the process that finds an expired session deletes its row, and a deleted session never returns.
  *
  * @module coterie/engines/postgres
  */
@@ -24,16 +24,20 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options of the engine `postgres`. */
 export interface PostgresOptions {
-  /** Such as `postgres://user:password@10.0.0.1:5432/app`. */
+  /** The URL of the database, such as `postgres://user:password@10.0.0.1:5432/app`. */
   readonly url: string;
-  /** The schema of its tables, which all who coordinate with each other share: lower-case letters, digits and `_`. Default `coterie`. */
+  /**
+   * The schema of its tables: lower-case letters, digits and `_`. All processes that coordinate with each other must use
+   * the same one. Default `coterie`.
+   */
   readonly schema?: string | undefined;
-  /** Whose certificate the server must have, and so on: as `pg` takes it. */
+  /** TLS settings: the option `ssl` of `pg`. */
   readonly tls?: object | undefined;
 }
 
-/** What is used of `pg`. */
+/** The part of `pg` that is used here. */
 interface Library {
   readonly default: { readonly Pool: new (config: object) => Pool; readonly Client: new (config: object) => Client };
 }
@@ -50,7 +54,7 @@ interface Client extends Queries {
 
 const CONNECTIONS = 4;
 const LISTEN_AGAIN_MS = 500;
-/** To make a connection, and to answer on it: then it is not used any more. */
+/** Limits for connecting and for one query. After a timeout the connection is discarded. */
 const CONNECT_MS = 5_000;
 const QUERY_MS = 5_000;
 const MAX_KEYS = 128;
@@ -65,10 +69,12 @@ const rules: Rules<PostgresOptions> = {
 };
 
 /**
+ * Runs `join()` on a PostgreSQL database.
+ *
  * @example
  * const member = await join({ engine: postgres({ url: "postgres://app@10.0.0.1:5432/app" }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `no-library` without the package `pg`.
+ * @throws UsageError if an option is invalid; on joining, `no-library` without the package `pg`.
  */
 export function postgres(options: PostgresOptions): ExternalEngine {
   return externalEngine("postgres", options, rules, openPostgres);
@@ -83,7 +89,7 @@ async function openPostgres({ url, schema = "coterie", tls }: PostgresOptions): 
     ...(tls === undefined ? {} : { ssl: tls }),
   };
   const pool = new pg.Pool({ ...config, max: CONNECTIONS, allowExitOnIdle: true });
-  pool.on("error", () => {}); // The next call connects anew.
+  pool.on("error", () => {}); // The next call reconnects.
   return new PostgresStore(pool, new Listening(() => new pg.Client(config), schema), schema);
 }
 
@@ -172,7 +178,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** Once, and again where it failed. */
+  /** Creates the tables once; tries again after a failure. */
   async #make(): Promise<void> {
     this.#made ??= this.#pool.query(schemaText(this.#schema));
     try {
@@ -184,7 +190,7 @@ class PostgresStore implements Store {
   }
 }
 
-/** Notifications of changes, on a connection of their own, which is made again whenever it is lost. */
+/** Notifications of changes, on a connection of their own, which reconnects when it is lost. */
 class Listening {
   readonly hints = new Hints();
   readonly #connect: () => Client;
@@ -209,12 +215,12 @@ class Listening {
     const client = this.#connect();
     this.#client = client;
     client.on("notification", this.hints.send);
-    client.on("error", () => {}); // After it comes "end".
+    client.on("error", () => {}); // "end" follows.
     client.on("end", () => this.#later());
     client
       .connect()
       .then(() => client.query(`listen "${this.#schema}"`))
-      .then(this.hints.send) // There may have been some before.
+      .then(this.hints.send) // Changes before `listen` sent no notification.
       .catch(() => client.end().catch(() => {}));
   }
 
@@ -237,15 +243,21 @@ const changeOf = ({ key, value, revision }: Record<string, unknown>): StoreChang
   revision: Number(revision),
 });
 
-/** A class of SQLSTATE says that the server refused, and so did nothing; but one that shuts down may have done it. */
+/**
+ * A SQLSTATE means that the server refused the query and changed nothing, unless it is shutting down or the connection
+ * failed.
+ */
 function failure(error: Error & { code?: unknown }, changes: boolean): StoreError {
   const isRefused = typeof error.code === "string" && /^(?!57P|08)[0-9A-Z]{5}$/.test(error.code);
   const isUnreached = error.code === "ECONNREFUSED";
   return new StoreError(`postgres: ${error.message}`, changes && !isRefused && !isUnreached, { cause: error });
 }
 
-/** The tables and functions that PostgreSQL keeps for us, made if they are not there yet. */
-/** Any number of processes may make them at once: a lock of the transaction puts them in order. Sent as one, it is one transaction. */
+/** The tables and functions in PostgreSQL, created if they do not exist. */
+/**
+ * Several processes may create them at once: an advisory lock of the transaction serializes them. One query string is one
+ * transaction.
+ */
 const schemaText = (schema: string): string => `
 select pg_advisory_xact_lock(hashtext('coterie ${schema}'));
 create schema if not exists "${schema}";
@@ -281,7 +293,7 @@ begin
 end $body$;
 `;
 
-/** What is remembered of changes is cut off from its older end. */
+/** The oldest retained changes are dropped first. */
 const commitText = (schema: string): string => `
 create or replace function "${schema}".commit(checks jsonb, writes jsonb, kept bigint, kept_length bigint) returns bigint language plpgsql as $body$
 declare

@@ -1,8 +1,8 @@
 /**
  * The API of `join()` on Redis.
  *
- * The state is a hash of entries with their revisions, a sorted list of keys, a log of changes, and one expiring key per session. Every
- * operation that reads or changes more than one of them is a script, which Redis runs atomically.
+ * The state is a hash of entries with their revisions, a sorted list of keys, a log of changes, and one expiring key per
+ * session. Every operation that reads or changes more than one of them is a script, which Redis runs atomically.
  *
  * @module coterie/engines/redis
  */
@@ -23,16 +23,20 @@ import {
   type Write,
 } from "./store.ts";
 
+/** Options of the engine `redis`. */
 export interface RedisOptions {
-  /** Such as `redis://:password@10.0.0.1:6379/0`. */
+  /** The URL of the server, such as `redis://:password@10.0.0.1:6379/0`. */
   readonly url: string;
-  /** Before the names of its keys, which all who coordinate with each other share: letters, digits and `-`. Default `coterie`. */
+  /**
+   * Prepended to the names of its keys: letters, digits and `-`. All processes that coordinate with each other must use the
+   * same prefix. Default `coterie`.
+   */
   readonly prefix?: string | undefined;
-  /** Whose certificate the server must have, and so on: as `ioredis` takes it. */
+  /** TLS settings: the option `tls` of `ioredis`. */
   readonly tls?: object | undefined;
 }
 
-/** What is used of `ioredis`. */
+/** The part of `ioredis` that is used here. */
 interface Library {
   readonly Redis: new (url: string, options: object) => Client;
 }
@@ -44,8 +48,9 @@ interface Client {
 }
 
 /**
- * What Redis runs whole. KEYS[1] is the prefix, in braces. Of each engine there are: `entries`, a hash of `REVISION VALUE`; `keys`, all
- * of them in order; `changes`, a sorted set of `REVISION WRITES` of maps; `length`, of those; `revision`; `forgotten`; and `session:ID`, which expire.
+ * The scripts that Redis runs atomically. KEYS[1] is the prefix, in braces. Its keys are: `entries`, a hash of
+ * `REVISION VALUE`; `keys`, their keys in order; `changes`, a sorted set of `REVISION WRITES` of maps; `length`, the size
+ * of `changes`; `revision`; `forgotten`; and `session:ID`, which expire.
  */
 const NAMED = `
 local function named(what) return KEYS[1] .. ':' .. what end
@@ -139,7 +144,7 @@ const redisScripts = Object.fromEntries(Object.entries(texts).map(([name, text])
 >;
 
 const MAX_KEYS = 256;
-/** A server that owes an answer and has said nothing for so long is connected to anew. */
+/** A server that owes an answer and has sent nothing for this time is reconnected. */
 const SILENT_MS = 2_000;
 const AGAIN_MS = { first: 20, most: 500 } as const;
 
@@ -153,10 +158,12 @@ const rules: Rules<RedisOptions> = {
 };
 
 /**
+ * Runs `join()` on a Redis server.
+ *
  * @example
  * const member = await join({ engine: redis({ url: "redis://10.0.0.1:6379" }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `no-library` without the package `ioredis`.
+ * @throws UsageError if an option is invalid; on joining, `no-library` without the package `ioredis`.
  */
 export function redis(options: RedisOptions): ExternalEngine {
   return externalEngine("redis", options, rules, openRedis);
@@ -166,7 +173,7 @@ async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promis
   const { Redis } = await clientLibrary<Library>("ioredis", "redis");
   const config = {
     ...(tls === undefined ? {} : { tls }),
-    // What was sent is not sent again by the library: whether that is right is ours to say.
+    // The library must not resend commands: the recipes decide whether to repeat one.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
@@ -175,7 +182,7 @@ async function openRedis({ url, prefix = "coterie", tls }: RedisOptions): Promis
     retryStrategy: (times: number) => Math.min(AGAIN_MS.most, AGAIN_MS.first * 2 ** Math.min(times, 10)),
   };
   const listening = new Redis(url, { ...config, autoResubscribe: false });
-  listening.on("error", () => {}); // It connects again.
+  listening.on("error", () => {}); // It reconnects.
   listening.on("ready", () => void listening.subscribe(`{${prefix}}`).catch(() => {}));
   const client = new Redis(url, config);
   return new RedisStore(client, listening, `{${prefix}}`);
@@ -186,11 +193,11 @@ class RedisStore implements Store {
   readonly maxKeys = MAX_KEYS;
   readonly #client: Client;
   readonly #listening: Client;
-  /** In braces, so that a cluster keeps all of it in one place. */
+  /** In braces, so that a Redis cluster keeps all keys in one hash slot. */
   readonly #prefix: string;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Why there is no connection, which a call that finds none does not say. */
+  /** Why there is no connection; calls without one do not report it. */
   #unconnected: Error | null = null;
 
   constructor(client: Client, listening: Client, prefix: string) {
@@ -198,10 +205,10 @@ class RedisStore implements Store {
     this.#listening = listening;
     this.#prefix = prefix;
     listening.on("message", this.#hints.send);
-    client.on("ready", this.#hints.send); // There may have been some before.
+    client.on("ready", this.#hints.send); // Changes before the connection sent no hint.
     client.on("error", (error) => {
       this.#unconnected = error;
-    }); // It connects again.
+    }); // It reconnects.
   }
 
   async get(key: string): Promise<StoreEntry | null> {
@@ -279,7 +286,7 @@ function changesOf(line: string): StoreChange[] {
 
 const textsOf = (answer: unknown): string[] => (Array.isArray(answer) ? answer.map(String) : []);
 
-/** Redis answers with an error before it does anything, and a connection that is not there has heard nothing. */
+/** Redis reports an error before it changes anything, and without a connection it received nothing. */
 function failure(error: Error, unconnected: Error | null): StoreError {
   const isUnheard = error.message.startsWith("Stream isn't writeable");
   const cause = isUnheard ? (unconnected ?? error) : error;

@@ -1,7 +1,7 @@
 /**
- * The last changes of maps, as ZooKeeper keeps them: a record for each commit, which ZooKeeper numbers, in segments. A record is made in
- * the same `multi` as what it tells of, and only in the segment that `changes` names: so all of one segment come before all of the next.
- * Who makes a record that fills one begins the next, and deletes all but the two last ones.
+ * The last changes of maps, in ZooKeeper: one record per commit, numbered by ZooKeeper, in segments. A record is created in
+ * the same `multi` as the change, and only in the segment that `changes` names. So all records of one segment precede those
+ * of the next. The process that fills a segment begins the next one, and deletes all but the last two.
  */
 import { KEPT_CHANGES, type StoreChange, type Write } from "./store.ts";
 import type { ZookeeperConnection } from "./zookeeper-connection.ts";
@@ -10,7 +10,7 @@ import { NO_NODE, NODE_EXISTS, OK, type Stat, type Step } from "./zookeeper-wire
 
 interface Segment {
   readonly number: number;
-  /** Of the znode that names it. */
+  /** The version of the znode that names it. */
   readonly version: number;
 }
 
@@ -19,7 +19,7 @@ interface ReadRecord {
   readonly writes: readonly Write[];
 }
 
-/** Most ask for what is new since a moment ago, which often is nothing. */
+/** Most reads are for very recent changes, and often there are none. */
 const FIRST_READ = 1;
 const MORE_EACH_TIME = 8;
 const MOST_READ = 128;
@@ -31,13 +31,13 @@ export class ZookeeperChanges {
   #segment: Segment | null = null;
   #isBeginning = false;
 
-  /** @param perSegment records after which another is begun; so many are remembered at least. */
+  /** @param perSegment records per segment; at least this many are retained. */
   constructor(paths: ZookeeperPaths, perSegment: number = KEPT_CHANGES) {
     this.#paths = paths;
     this.#perSegment = perSegment;
   }
 
-  /** What a commit does besides, that has these writes. */
+  /** The steps that a commit with these writes needs in addition. */
   async steps(connection: ZookeeperConnection, writes: readonly Write[]): Promise<Step[]> {
     if (writes.length === 0) return [];
     this.#segment ??= await this.#current(connection);
@@ -48,12 +48,12 @@ export class ZookeeperChanges {
     ];
   }
 
-  /** There may be another one. */
+  /** The current segment may have changed. */
   forgetSegment(): void {
     this.#segment = null;
   }
 
-  /** @param path of a record that has been made. */
+  /** @param path the record that was created. */
   async made(connection: ZookeeperConnection, path: string): Promise<void> {
     const segment = this.#segment;
     if (segment === null || Number(path.slice(-10)) < this.#perSegment - 1 || this.#isBeginning) return;
@@ -66,7 +66,7 @@ export class ZookeeperChanges {
   }
 
   /**
-   * All records behind a revision that there are when this is called, in their order. Null: some are not kept any more.
+   * All records after a revision that exist when this is called, in order. Null: some have been deleted.
    * @throws StoreError
    */
   async since(connection: ZookeeperConnection, after: number): Promise<StoreChange[] | null> {
@@ -84,7 +84,7 @@ export class ZookeeperChanges {
       .flatMap(({ revision, writes }) => writes.map(({ key, value }) => ({ key, value, revision })));
   }
 
-  /** @returns whether one was reached that is not behind the revision; null: one is missing. */
+  /** @returns whether it reached a record at or below the revision; null: a record is missing. */
   async #readBack(
     connection: ZookeeperConnection,
     segment: number,

@@ -1,6 +1,6 @@
 /**
- * One connection to a server of ZooKeeper. What is asked on it is carried out and answered in the order in which it was asked, which
- * is ZooKeeper's promise. It ends as soon as the server has been silent for too long; all that was not answered fails with it.
+ * One connection to a ZooKeeper server. ZooKeeper applies and answers its requests in the order in which they were sent.
+ * The connection ends when the server has been silent for too long; pending requests then fail.
  */
 import { connect, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
@@ -21,6 +21,7 @@ import {
   writtenRequest,
 } from "./zookeeper-wire.ts";
 
+/** The address of a server. */
 export interface Place {
   readonly host: string;
   readonly port: number;
@@ -29,14 +30,14 @@ export interface Place {
 export interface ConnectionRequest {
   readonly tls: ConnectionOptions | undefined;
   readonly timeoutMs: number;
-  /** Null: a new one. */
+  /** Null: a new session. */
   readonly session: SessionKey | null;
 }
 
-/** A connection is made within it, or not. */
+/** The limit for connecting. */
 const CONNECT_MS = 1_000;
 const PING_MS = 1_000;
-/** A server that owes an answer and has said nothing for so long is given up. */
+/** A server that owes an answer and has sent nothing for this time is given up. */
 const SILENT_MS = 2_000;
 const LOOK_MS = 250;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -49,7 +50,7 @@ interface Asked {
 }
 
 export class ZookeeperConnection {
-  /** What the server has made of the session that was asked for. */
+  /** The session that the server opened or resumed. */
   readonly session: OpenedSession;
   onWatch: () => void = () => {};
   onEnd: () => void = () => {};
@@ -59,7 +60,7 @@ export class ZookeeperConnection {
   #asked: Asked[] = [];
   #xid = 0;
   #sentAt = performance.now();
-  /** Since when an answer is owed, or something has been heard. */
+  /** When an answer became due, or the last bytes arrived. */
   #silentSince = performance.now();
   #isPinged = false;
   #isOver = false;
@@ -83,7 +84,7 @@ export class ZookeeperConnection {
       const fail = (error: Error): void => {
         clearTimeout(timer);
         socket.destroy();
-        const { message, reason = message } = error as Error & { reason?: string }; // OpenSSL's, in a few words.
+        const { message, reason = message } = error as Error & { reason?: string }; // The short reason of OpenSSL.
         reject(new StoreError(`zookeeper: ${withPlace(reason, place)}`, false, { cause: error }));
       };
       const timer = setTimeout(() => fail(new Error(`no session within ${CONNECT_MS} ms`)), CONNECT_MS);
@@ -103,7 +104,7 @@ export class ZookeeperConnection {
     return this.#isOver;
   }
 
-  /** @throws StoreError where it was not answered; what the server refuses is an answer with its code. */
+  /** @throws StoreError if it is not answered. A refusal of the server is an answer with its code. */
   ask(request: Request): Promise<Answer> {
     if (this.#isOver) return Promise.reject(new StoreError(`zookeeper: ${this.#why}`, false));
     return new Promise((resolve, reject) => {
@@ -114,14 +115,14 @@ export class ZookeeperConnection {
     });
   }
 
-  /** @throws StoreError also for what the server refuses, but for these codes. */
+  /** @throws StoreError also if the server refuses the request with a code other than these. */
   async done(request: Request, ...codes: readonly number[]): Promise<Answer> {
     const answer = await this.ask(request);
     if (answer.code !== OK && !codes.includes(answer.code)) throw refused(request, answer.code);
     return answer;
   }
 
-  /** Leaves the session to itself. */
+  /** Closes the connection; the session continues. */
   end(): void {
     this.#socket.destroy();
     this.#end();
@@ -174,7 +175,7 @@ export class ZookeeperConnection {
   }
 }
 
-/** What comes on a socket, cut where each answer ends. A socket on which something else comes is destroyed. */
+/** Splits the bytes of a socket into answers. Destroys the socket if they are invalid. */
 class Frames {
   #parts: Buffer[] = [];
   #length = 0;
@@ -225,6 +226,6 @@ const changes = (request: Request): boolean =>
 const refused = (request: Request, code: number): StoreError =>
   new StoreError(`zookeeper: ${request.type} was refused with ${code}`, false);
 
-/** A system that could not connect names the address itself. */
+/** A system error already names the address. */
 const withPlace = (why: string, { host, port }: Place): string =>
   why.includes(`${host}:${port}`) ? why : `${host}:${port}: ${why}`;

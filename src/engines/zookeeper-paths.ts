@@ -1,11 +1,11 @@
-/** Where things stand in ZooKeeper: names of znodes that are made of keys, and back. */
+/** The znodes of keys and of everything else: converts keys to paths, and names back to keys. */
 import { MAP_KEYS } from "./store.ts";
 
-/** Of a key: its znode is a child of another, whose children are all keys of one map, or all leases of one, or all locks, or all counters. */
+/** The folder of a key. Its znode has as children all keys of one map, all leases of one map, all locks, or all counters. */
 const FOLDER = /^(?:l\/)?m\/[^/]*\/|^[^/]*\//;
 const SHARDS = 64;
 
-/** Escapes what ZooKeeper takes in no name, and is never `.`, `..` or empty. */
+/** Escapes characters that ZooKeeper refuses; never yields `.`, `..` or an empty name. */
 const named = (text: string): string => `k${encodeURIComponent(text)}`;
 const unnamed = (name: string): string => decodeURIComponent(name.slice(1));
 
@@ -17,7 +17,7 @@ export class ZookeeperPaths {
     this.#root = root;
   }
 
-  /** It and those above it, from the first one. */
+  /** The root and its ancestors, the topmost first. */
   get roots(): readonly string[] {
     const names = this.#root.split("/").slice(1);
     return names.map((_name, at) => `/${names.slice(0, at + 1).join("/")}`);
@@ -53,7 +53,7 @@ export class ZookeeperPaths {
     return `${this.changes}/${number}`;
   }
 
-  /** What ZooKeeper numbers the records of a segment behind. */
+  /** The path of a segment's records, without the number that ZooKeeper appends. */
   records(segment: number): string {
     return `${this.segment(segment)}/r`;
   }
@@ -70,7 +70,7 @@ export class ZookeeperPaths {
     return Array.from({ length: SHARDS }, (_, at) => `${this.shards}/${at}`);
   }
 
-  /** Of a key: set whenever one of its keys is deleted. */
+  /** The `deleted` znode of a key's share: set whenever a key of this share is deleted. */
   shard(key: string): string {
     let hash = 0;
     for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) % 1_000_003;
@@ -85,12 +85,12 @@ export class ZookeeperPaths {
     return `${this.folder(key)}/${named(key.slice(folderOf(key).length))}`;
   }
 
-  /** @param name of a znode in the folder of another key. */
+  /** @param name a znode in the folder of the key `beside`. */
   key(beside: string, name: string): string {
     return folderOf(beside) + unnamed(name);
   }
 }
 
 export const folderOf = (key: string): string => FOLDER.exec(key)?.[0] ?? "";
-/** Whether its changes are remembered. */
+/** Whether its changes are retained. */
 export const isOfMap = (key: string): boolean => key.startsWith(MAP_KEYS);

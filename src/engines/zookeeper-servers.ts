@@ -1,6 +1,7 @@
 /**
- * The servers of ZooKeeper, of which one is asked for as long as it answers: over a connection that is made again whenever it is lost,
- * and over others that are made for a moment. The lasting one has a new session of ZooKeeper each time, with which nothing goes.
+ * The connections to the ZooKeeper servers. One lasting connection goes to the same server as long as it answers, and
+ * reconnects when it is lost. Others last for a moment only. The lasting connection has a new ZooKeeper session each time,
+ * which owns no znodes.
  */
 import type { ConnectionOptions } from "node:tls";
 import { StoreError } from "./store.ts";
@@ -10,16 +11,16 @@ import type { SessionKey } from "./zookeeper-wire.ts";
 export interface ServersOptions {
   readonly places: readonly Place[];
   readonly tls: ConnectionOptions | undefined;
-  /** Which of them is asked first. */
+  /** The index of the server to try first. */
   readonly first: number;
-  /** What has to be there before anything is asked: done once. */
+  /** Creates the znodes that requests need; done once. */
   prepare(connection: ZookeeperConnection): Promise<void>;
-  /** The lasting connection has been made again. */
+  /** The lasting connection has been made, for the first time or again. */
   connected(connection: ZookeeperConnection): void;
 }
 
 const AGAIN_MS = 200;
-/** Of the session of the lasting connection, which pings every second. */
+/** The session timeout of the lasting connection, which pings every second. */
 const SESSION_MS = 10_000;
 
 export class ZookeeperServers {
@@ -43,7 +44,7 @@ export class ZookeeperServers {
     return this.#opened;
   }
 
-  /** One for a moment: the caller ends it. @param session null: a new one. @throws StoreError */
+  /** Opens a short connection, which the caller ends. @param session null: a new one. @throws StoreError */
   async visit(timeoutMs: number, session: SessionKey | null): Promise<ZookeeperConnection> {
     if (!this.#isPrepared) await this.open();
     return this.#to({ timeoutMs, session });
@@ -89,7 +90,7 @@ export class ZookeeperServers {
     }
   }
 
-  /** The next one is asked from now on. Several that found the same one away have gone on but once. */
+  /** Later connections use the next server. Several that failed at the same server advance only once. */
   #leave(at: number): void {
     if (this.#at === at) this.#at += 1;
   }

@@ -1,24 +1,27 @@
 /**
- * ZooKeeper's wire format, as much of it as is used here. Numbers are big-endian; texts and bytes have their length before them, -1
- * for none. Words are those of zookeeper.jute. Works with 3.5 and later, which have `create2` and containers.
+ * The part of ZooKeeper's wire format that is used here. Numbers are big-endian. Strings and bytes are preceded by their
+ * length, -1 for none. Names come from zookeeper.jute. Works with 3.5 and later, which have `create2` and containers.
  */
 import { EnvironmentError } from "../core/errors.ts";
 
 export interface Stat {
-  /** Of its creation, of its last change, and of the last change of its children's names. */
+  /** The zxids of its creation, of its last change, and of the last change of its list of children. */
   readonly czxid: number;
   readonly mzxid: number;
   readonly pzxid: number;
-  /** How many changes it has had since its creation. */
+  /** How many times it has changed since its creation. */
   readonly version: number;
-  /** How many children it has ever had; of these, how many it has. */
+  /** How many children it has ever had. */
   readonly created: number;
 }
 
-/** Persistent; gone with the session; with a number behind its name; gone some time after its last child. */
+/**
+ * `persistent`; `ephemeral`: deleted with the session; `sequential`: a number is appended to its name; `container`: deleted
+ * some time after its last child.
+ */
 export type NodeKind = "persistent" | "ephemeral" | "sequential" | "container";
 
-/** What can be part of a `multi`. A version of -1 fits any. */
+/** A step of a `multi`. A version of -1 matches any. */
 export type Step =
   | { readonly type: "create"; readonly path: string; readonly data: string; readonly kind: NodeKind }
   | { readonly type: "set"; readonly path: string; readonly data: string; readonly version: number }
@@ -34,9 +37,9 @@ export type Request =
   | { readonly type: "ping" }
   | { readonly type: "closeSession" };
 
-/** What there is of it depends on what was asked. */
+/** Which fields are present depends on the request. */
 export interface Answer {
-  /** Of the last change that the server had applied. */
+  /** The last change that the server had applied. */
   readonly zxid: number;
   readonly code: number;
   readonly path?: string;
@@ -51,7 +54,7 @@ export interface SessionKey {
   readonly password: Buffer;
 }
 export interface OpenedSession extends SessionKey {
-  /** 0: it has ended. */
+  /** 0: the session has ended. */
   readonly timeoutMs: number;
 }
 
@@ -59,7 +62,7 @@ export const OK = 0;
 export const NO_NODE = -101;
 export const NODE_EXISTS = -110;
 export const SESSION_EXPIRED = -112;
-/** `xid` of what was not asked for, and of a ping and its answer. */
+/** The `xid` of notifications, and of pings and their answers. */
 export const NOTIFICATION = -1;
 export const PING = -2;
 
@@ -80,19 +83,22 @@ const OLDER_CREATE = 1;
 const FLAGS: Record<NodeKind, number> = { persistent: 0, ephemeral: 1, sequential: 2, container: 4 };
 const ALL_PERMISSIONS = 31;
 
-/** Below it a number is exact, and is a token that locks can keep (`recipes/lock-document.ts`): for a million changes of the leader. */
+/**
+ * A smaller number is exact, and is a token that locks can store (`recipes/lock-document.ts`). That suffices for a million
+ * epochs.
+ */
 const MOST_ZXID = 2n ** 52n;
 
 export const frame = (body: Buffer): Buffer => Buffer.concat([int(body.length), body]);
 
 export const connectRequest = (timeoutMs: number, session: SessionKey | null): Buffer =>
   Buffer.concat([
-    int(0), // Version of the protocol.
-    long(0n), // The last change that was seen: reads make sure of it by themselves.
+    int(0), // The protocol version.
+    long(0n), // The last zxid seen: reads check this themselves.
     int(timeoutMs),
     long(session?.id ?? 0n),
     bytes(session?.password ?? Buffer.alloc(16)),
-    bool(false), // Not of a server that has no majority.
+    bool(false), // Not from a read-only server, which has no majority.
   ]);
 
 export function readConnectAnswer(body: Buffer): OpenedSession {
@@ -125,7 +131,7 @@ export function readAnswer(request: Request, zxid: number, code: number, rest: R
   }
 }
 
-/** Of a `multi` that failed, each has a code: 0 before the one that failed. */
+/** In a failed `multi`, each step has a code: 0 before the one that failed. */
 function readResults(rest: Reader, count: number): Omit<Answer, "zxid">[] {
   return Array.from({ length: count }, () => {
     const [type, isBehindLast] = [rest.int(), rest.bool()];
@@ -135,7 +141,7 @@ function readResults(rest: Reader, count: number): Omit<Answer, "zxid">[] {
   });
 }
 
-/** Servers answer a creation in a `multi` as one of the older kind, which has no `Stat`, where they have none at hand. */
+/** Within a `multi`, servers may answer a creation in the older format, without a `Stat`. */
 function readResult(type: number, rest: Reader): Omit<Answer, "zxid"> {
   switch (type) {
     case OLDER_CREATE:
@@ -200,7 +206,7 @@ const bool = (value: boolean): Buffer => Buffer.from([value ? 1 : 0]);
 const bytes = (value: Buffer): Buffer => Buffer.concat([int(value.length), value]);
 const text = (value: string): Buffer => bytes(Buffer.from(value, "utf8"));
 
-/** Throws where there is less than is read. */
+/** Throws if fewer bytes are left than it reads. */
 export class Reader {
   readonly #body: Buffer;
   #at = 0;
@@ -219,7 +225,7 @@ export class Reader {
     return this.#body.readBigInt64BE(this.#at - 8);
   }
 
-  /** @throws EnvironmentError for one that is no exact number */
+  /** @throws EnvironmentError if the number is not exact */
   zxid(): number {
     const zxid = this.long();
     if (zxid >= MOST_ZXID)
@@ -249,11 +255,11 @@ export class Reader {
 
   stat(): Stat {
     const [czxid, mzxid] = [this.zxid(), this.zxid()];
-    this.#at += 16; // Times.
+    this.#at += 16; // Skips the times.
     const [version, cversion] = [this.int(), this.int()];
-    this.#at += 16; // Version of its permissions, session, length.
+    this.#at += 16; // Skips the ACL version, the owner and the length.
     const children = this.int();
-    // What is sent as `cversion` counts creations and deletions of children; `children` are those that are left.
+    // On the wire, `cversion` counts creations and deletions of children, and `children` is the present number.
     return { czxid, mzxid, version, created: (cversion + children) / 2, pzxid: this.zxid() };
   }
 }

@@ -3,15 +3,18 @@
  *
  * Each key is a znode, its revision is the zxid of its last change, and a commit is one `multi`. Three things need care:
  *
- * - A `multi` checks the versions of znodes, which restart when a znode is deleted and created again. Each commit therefore also checks one
- *   of 64 `deleted` znodes, which every deletion of a key in its share sets. A read of an existing key is valid while both versions are
- *   unchanged. A `multi` cannot check that a key is absent, but creating and deleting the key does.
- * - A server answers reads from its own state, and `sync` may reach a leader that was deposed without knowing it. Reads are therefore
- *   preceded by a `multi` that changes nothing. It needs a majority, and later requests are answered after it.
- * - The leader learns about sessions from other servers only from time to time, so it may expire a session earlier than `ttlMs` after a
- *   server's last answer. It learns at once when a connection resumes a session. Each Coterie session therefore has a ZooKeeper session of
- *   its own, with one ephemeral znode and no open connection. To keep it alive, the client resumes it, sets the znode (which needs a
- *   majority, and so proves that the leader still leads) and disconnects. A new leader gives every session its full timeout.
+ * - A `multi` checks the versions of znodes, which restart when a znode is deleted and created again. Each commit
+ *   therefore also checks one of 64 `deleted` znodes, which every deletion of a key in its share sets. A read of an
+ *   existing key is valid while both versions are unchanged. A `multi` cannot check that a key is absent, but creating and
+ *   deleting the key does.
+ * - A server answers reads from its own state, and `sync` may reach a leader that was deposed without knowing it. Reads
+ *   are therefore preceded by a `multi` that changes nothing. It needs a majority, and later requests are answered after
+ *   it.
+ * - The leader learns about sessions from other servers only from time to time, so it may expire a session earlier than
+ *   `ttlMs` after a server's last answer. It learns at once when a connection resumes a session. Each Coterie session
+ *   therefore has a ZooKeeper session of its own, with one ephemeral znode and no open connection. To keep it alive, the
+ *   client resumes it, sets the znode (which needs a majority, and so proves that the leader still leads) and disconnects.
+ *   A new leader gives every session its full timeout.
  *
  * @module coterie/engines/zookeeper
  */
@@ -47,19 +50,23 @@ import {
   type Step,
 } from "./zookeeper-wire.ts";
 
+/** Options of the engine `zookeeper`. */
 export interface ZookeeperOptions {
-  /** Such as `10.0.0.1:2181`. */
+  /** The addresses of the servers, such as `10.0.0.1:2181`. */
   readonly servers: readonly string[];
-  /** The znode of all of it, which all who coordinate with each other share. Default `/coterie`. */
+  /**
+   * The znode under which everything is stored. All processes that coordinate with each other must use the same one.
+   * Default `/coterie`.
+   */
   readonly path?: string | undefined;
-  /** Whose certificate the servers must have, and so on: as `tls.connect` of Node takes it. */
+  /** TLS settings: the options of Node's `tls.connect`. */
   readonly tls?: ConnectionOptions | undefined;
 }
 
 const MAX_KEYS = 128;
-/** Of a request; servers take 1 MiB less one byte, unless `jute.maxbuffer` says otherwise. */
+/** The limit of a request. Servers accept 1 MiB less one byte, unless `jute.maxbuffer` is set. */
 const MAX_BYTES = 1_000_000;
-/** Of a step, besides its path and its value. */
+/** The overhead of a step, in addition to its path and value. */
 const STEP_BYTES = 64;
 const MAX_TRIES = 30;
 const DEFAULT_PORT = 2181;
@@ -77,10 +84,13 @@ const rules: Rules<ZookeeperOptions> = {
 };
 
 /**
+ * Runs `join()` on a ZooKeeper ensemble.
+ *
  * @example
  * const member = await join({ engine: zookeeper({ servers: ["10.0.0.1:2181", "10.0.0.2:2181"] }) });
  * await using lock = await member.mutex("invoice-42").acquire({ timeoutMs: 5_000 });
- * @throws UsageError for options that cannot be; on joining, `session-too-long` where the servers give no session that lasts for `sessionMs`.
+ * @throws UsageError if an option is invalid; on joining, `session-too-long` if the servers allow no session of
+ *   `sessionMs`.
  */
 export function zookeeper(options: ZookeeperOptions): ExternalEngine {
   return externalEngine("zookeeper", options, rules, (_options, random) =>
@@ -88,7 +98,7 @@ export function zookeeper(options: ZookeeperOptions): ExternalEngine {
   );
 }
 
-/** @param perSegment of the changes that are remembered. */
+/** Opens the store without `join()`. @param perSegment records per segment of retained changes. */
 export function openZookeeper(options: ZookeeperOptions, first = 0, perSegment?: number): Store {
   const places = options.servers.flatMap((server) => placeOf(server) ?? []);
   const paths = new ZookeeperPaths(options.path ?? "/coterie");
@@ -102,11 +112,11 @@ function placeOf(server: unknown): Place | null {
   return { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || DEFAULT_PORT) };
 }
 
-/** How a key stands. */
+/** The state of a key when it was read. */
 interface Seen {
   /** Null: it is absent. */
   readonly stat: Stat | null;
-  /** Of the `deleted` znode of its share. */
+  /** The version of the `deleted` znode of its share. */
   readonly shardVersion: number;
 }
 
@@ -118,9 +128,9 @@ class ZookeeperStore implements Store {
   readonly #servers: ZookeeperServers;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Of each session of this process. */
+  /** The ZooKeeper session of each session of this process. */
   readonly #sessions = new Map<number, { readonly session: OpenedSession; readonly ttlMs: number }>();
-  /** Of what is read in this turn. */
+  /** Shared by the reads of one turn of the event loop. */
   #barrier: Promise<number> | null = null;
 
   constructor(
@@ -135,7 +145,7 @@ class ZookeeperStore implements Store {
       prepare: (connection) => this.#prepare(connection),
       connected: (connection) => {
         connection.onWatch = () => this.#watch(connection);
-        this.#watch(connection); // There may have been some before.
+        this.#watch(connection); // Changes before the watch sent no hint.
       },
     });
   }
@@ -146,8 +156,8 @@ class ZookeeperStore implements Store {
   }
 
   /**
-   * As of one revision, though each key is read by itself: what has changed meanwhile is put over it. Of keys of one map, or of one
-   * folder of others, of which changes are not remembered.
+   * A range as of one revision, though keys are read one by one: changes made meanwhile are applied on top. All keys must
+   * be of one map, or of one folder whose changes are not retained.
    */
   async range(range: RangeRequest) {
     const connection = await this.#servers.open();
@@ -217,7 +227,7 @@ class ZookeeperStore implements Store {
     if (own === undefined) return false;
     const connection = await this.#servers.visit(Math.ceil(own.ttlMs), own.session);
     try {
-      if (connection.session.timeoutMs < own.ttlMs) return false; // 0: it has ended.
+      if (connection.session.timeoutMs < own.ttlMs) return false; // 0: the session has ended.
       const set = { type: "set", path: this.#paths.session(session), data: "", version: -1 } as const;
       return (await connection.done(set, NO_NODE, SESSION_EXPIRED)).code === OK;
     } finally {
@@ -248,7 +258,7 @@ class ZookeeperStore implements Store {
   async #prepare(connection: ZookeeperConnection): Promise<void> {
     const { roots, entries, sessions, changes, last, shards, allShards } = this.#paths;
     const first = this.#paths.segment(0);
-    // A segment is made once, with `changes`: later there may be others.
+    // The first segment is created once, together with `changes`: later there may be others.
     const begun = (await connection.done({ type: "stat", path: changes }, NO_NODE)).code === OK;
     const all = [...roots, entries, sessions, last, shards, ...allShards];
     await Promise.all(all.map((path) => this.#make(connection, path, "persistent")));
@@ -257,25 +267,25 @@ class ZookeeperStore implements Store {
       { type: "create", path: changes, data: "0", kind: "persistent" },
       { type: "create", path: first, data: "", kind: "persistent" },
     ];
-    await connection.done({ type: "multi", steps }); // Or another process has.
+    await connection.done({ type: "multi", steps }); // It fails if another process has created them.
   }
 
   async #make(connection: ZookeeperConnection, path: string, kind: "persistent" | "container"): Promise<void> {
     await connection.done({ type: "create", path, data: "", kind }, NODE_EXISTS);
   }
 
-  /** Of an entry. */
+  /** Creates the folder of an entry. */
   #makeFolder(connection: ZookeeperConnection, path: string): Promise<void> {
     return this.#make(connection, path.slice(0, path.lastIndexOf("/")), "container");
   }
 
-  /** Asks to be told of the next change, once, and says that there may have been one. */
+  /** Sets a watch for the next change, and sends a hint, since something may have changed before. */
   #watch(connection: ZookeeperConnection): void {
-    connection.ask({ type: "get", path: this.#paths.last, isWatched: true }).catch(() => {}); // It is asked for again.
+    connection.ask({ type: "get", path: this.#paths.last, isWatched: true }).catch(() => {}); // A reconnect sets it again.
     this.#hints.send();
   }
 
-  /** All that was answered before is read behind it. @returns the zxid up to which that is all that there is. */
+  /** Read barrier: later reads see every earlier acknowledged write. @returns the zxid up to which they are complete. */
   #pass(connection: ZookeeperConnection): Promise<number> {
     if (this.#barrier === null) {
       const steps: Step[] = [{ type: "check", path: this.#paths.root, version: -1 }];
@@ -285,7 +295,7 @@ class ZookeeperStore implements Store {
     return this.#barrier;
   }
 
-  /** What is read behind the barrier is asked for at once. */
+  /** Sends the reads together with the barrier: the server answers them after it. */
   async #read<T>(connection: ZookeeperConnection, work: () => Promise<T>): Promise<T> {
     const [, found] = await Promise.all([this.#pass(connection), work()]);
     return found;
@@ -304,12 +314,12 @@ class ZookeeperStore implements Store {
   async #changesSince(connection: ZookeeperConnection, prefix: string, after: number) {
     const [passed, changes] = await Promise.all([this.#pass(connection), this.#changes.since(connection, after)]);
     if (changes === null) return null;
-    // Records that were made meanwhile may be among them, and then all up to the last one are.
+    // Records created meanwhile may be included; then all records up to the last one are.
     const revision = Math.max(passed, changes.at(-1)?.revision ?? 0);
     return { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
   }
 
-  /** Null: so much has changed meanwhile that it has to be read again. */
+  /** Null: so much has changed meanwhile that the range must be read again. */
   async #rangeOnce(connection: ZookeeperConnection, { from, to, limit }: RangeRequest) {
     const isWithin = (key: string): boolean => byCodePoint(key, from) >= 0 && byCodePoint(key, to) < 0;
     const path = this.#paths.folder(from);
@@ -339,7 +349,7 @@ class ZookeeperStore implements Store {
   async #seen(connection: ZookeeperConnection, keys: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
     const shards = [...new Set(keys.map((key) => this.#paths.shard(key)))];
     const stat = (path: string): Promise<Answer> => connection.done({ type: "stat", path }, NO_NODE);
-    // Shards first: a deletion in between is then found by them.
+    // Shards first: they reveal a deletion in between.
     const [shardStats, stats] = await Promise.all([
       Promise.all(shards.map(stat)),
       Promise.all(keys.map((key) => stat(this.#paths.entry(key)))),
@@ -353,7 +363,7 @@ class ZookeeperStore implements Store {
     );
   }
 
-  /** Done only if every key stands as it was seen. */
+  /** Steps that succeed only if every key is as it was read. */
   #keySteps(seen: ReadonlyMap<string, Seen>, written: ReadonlyMap<string, string | null>): Step[] {
     const shards = new Map<string, Step>();
     const steps = [...seen].flatMap(([key, { stat, shardVersion }]): Step[] => {
@@ -376,12 +386,12 @@ class ZookeeperStore implements Store {
 
   #done(connection: ZookeeperConnection, results: readonly { readonly path?: string }[]): void {
     const record = results.find(({ path }) => path?.startsWith(`${this.#paths.changes}/`))?.path;
-    // Another change will, if it fails.
+    // If it fails, another change tries again.
     if (record !== undefined) this.#changes.made(connection, record).catch(() => {});
   }
 }
 
-/** @throws UsageError `too-large`: the server would end the connection. */
+/** @throws UsageError `too-large`: the server would close the connection. */
 function requireRoom(steps: readonly Step[]): void {
   const bytes = steps.reduce((sum, step) => {
     const data = "data" in step ? Buffer.byteLength(step.data) : 0;

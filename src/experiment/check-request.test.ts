@@ -63,7 +63,7 @@ describe("the words of `coterie check`", () => {
 
   it("words that would go unheard are refused", () => {
     expect(() => requestFrom({ protocol: "bully", withinStep: true })).toThrow(
-      "expected --within-step to come with --crashes, such as --crashes 1",
+      "expected --crashes with --within-step, such as --crashes 1",
     );
     expect(() => requestFrom({ protocol: "bully", runs: 3 })).toThrow(
       "expected --runs to come with --strategy random, pct or swarm",

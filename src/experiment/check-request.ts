@@ -161,27 +161,24 @@ function requireStrategyWords(words: Experiment): void {
   if (strayed !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${strayed} to come with --strategy random, pct or swarm: ${strategy} looks at every run, whatever the seed`,
+      `expected --${strayed} without --strategy ${strategy}, which searches every run: use random, pct or swarm`,
     );
   if (words.workers !== undefined && !isRandom(strategy))
     throw new UsageError(
       "bad-argument",
-      `expected --workers to come with --strategy random, pct or swarm: ${strategy} has to know of each state whether it was seen, which one thread keeps`,
+      `expected --workers without --strategy ${strategy}, which needs one thread: use random, pct or swarm`,
     );
   const bound = (["maxStates", "maxDepth"] as const).find((word) => words[word] !== undefined && isRandom(strategy));
   if (bound !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${bound === "maxStates" ? "max-states" : "max-depth"} to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
+      `expected --${bound === "maxStates" ? "max-states" : "max-depth"} with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
     );
   if (words.withinStep === true && (words.crashes ?? 0) === 0)
-    throw new UsageError("bad-argument", "expected --within-step to come with --crashes, such as --crashes 1");
+    throw new UsageError("bad-argument", "expected --crashes with --within-step, such as --crashes 1");
   const hasFaults = [words.crashes, words.recoveries, words.losses, words.duplications].some((most) => (most ?? 0) > 0);
   if (fewestFaults === true && !hasFaults)
-    throw new UsageError(
-      "bad-argument",
-      "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
-    );
+    throw new UsageError("bad-argument", "expected faults with --fewest-faults, such as --crashes 2 --losses 2");
   if (fewestFaults === true && strategy !== "bfs")
     throw new UsageError("bad-argument", unexpected("--strategy", "bfs with --fewest-faults", strategy));
 }

@@ -99,7 +99,7 @@ function wholeDeedOf<V extends Vocabulary>(move: Taken<V>["move"]): string {
     case "receive":
       return `node ${move.node} receives ${phrase(move.message)} from ${move.from}`;
     case "duplicate":
-      return `node ${move.node} receives ${phrase(move.message)} from ${move.from}, and a copy stays on its way`;
+      return `node ${move.node} receives ${phrase(move.message)} from ${move.from}, and a copy stays in transit`;
     case "lose":
       return `${phrase(move.message)} from ${move.from} to ${move.node} is lost`;
     case "command":

@@ -76,16 +76,16 @@ const on = (help: string): ExperimentOption<true> => ({ help, value: null, read:
 const systemOptions = {
   nodes: whole(
     {
-      simulate: "how many nodes, with ids from 0 (default: 5)",
-      explore: "how many nodes, with ids from 0 (default: 3)",
+      simulate: "number of nodes, with ids from 0 (default: 5)",
+      explore: "number of nodes, with ids from 0 (default: 3)",
     },
     1,
     "<n>",
     10_000_000,
   ),
   ring: written("<list>", nodeList, "ids in the order of the ring, such as 1,15,9,4"),
-  variant: text("<name>", "another form of the protocol"),
-  options: written("<json>", jsonObject, "the protocol's own options, as `coterie protocols NAME` lists them"),
+  variant: text("<name>", "a variant of the protocol"),
+  options: written("<json>", jsonObject, "options of the protocol: see `coterie protocols NAME`"),
   byzantine: written(
     "<list>",
     liars,
@@ -99,36 +99,36 @@ export const workloadOptions = {
     simulate: "election: which nodes call it (default: the lowest)",
     explore: "election: which nodes may call it (default: the lowest; none if starting is enough)",
   }),
-  request: written("<list|all>", nodesOrAll, "mutual exclusion: which nodes ask to enter (default: all)"),
-  entries: count("mutual exclusion: how often each enters (default: 1)", 1),
+  request: written("<list|all>", nodesOrAll, "mutual exclusion: which nodes request to enter (default: all)"),
+  entries: count("mutual exclusion: entries per node (default: 1)", 1),
   send: written("<list|all>", nodesOrAll, "multicast: which nodes send (default: all)"),
-  traitors: written("<list>", traitors, "generals: nodes that send anything to any node; the same as --byzantine"),
-  order: text("<text>", "generals: what the commander orders (default: attack)"),
-  messages: count("multicast: how many messages each (default: 1)", 1),
+  traitors: written("<list>", traitors, "generals: traitors that send anything; the same as --byzantine"),
+  order: text("<text>", "generals: order of the commander (default: attack)"),
+  messages: count("multicast: messages per node (default: 1)", 1),
   propose: written("<list|all>", nodesOrAll, "consensus: which nodes propose (default: the lowest)"),
-  commands: count("replicated logs: how many commands each (default: 1)", 1),
-  machine: choice("<kind>", machineKinds, "replicated logs: the state machine: log, map or counter (default: log)"),
+  commands: count("replicated logs: commands per node (default: 1)", 1),
+  machine: choice("<kind>", machineKinds, "replicated logs: state machine, one of log, map and counter (default: log)"),
   voteNo: written("<list|all>", nodesOrAll, {
     simulate: "atomic commit: which nodes vote no (default: none)",
-    explore: "atomic commit: which nodes may come to vote no (default: none)",
+    explore: "atomic commit: which nodes may vote no (default: none)",
   }),
-  transactions: count("atomic commit: how many transactions each proposes, one after the other (default: 1)", 1),
+  transactions: count("atomic commit: transactions per node, one after the other (default: 1)", 1),
 };
 
 /** What `until` means in a simulated run. */
-export const UNTIL = "end the run at this virtual time (default: when idle, by 600000; 10000 if nodes start)";
+export const UNTIL = "end the run at this virtual time (default: when idle, at most 600000; 10000 if nodes start)";
 
 /** The network and the faults of a simulated run. */
 const simulationOptions = {
-  crash: written("<list>", nodeList, "nodes that are stopped from the beginning"),
-  started: on("nodes start at time 0, instead of having been idle for long"),
-  delay: written("<ms>", delay, "10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
-  loss: written("<rate>", rate, "the share of messages that get lost, 0 to 1"),
-  duplicate: written("<rate>", rate, "the share of messages that arrive twice, 0 to 1"),
-  reorder: on("messages of one link may overtake each other"),
+  crash: written("<list>", nodeList, "nodes that are down from the beginning"),
+  started: on("start all nodes at time 0, instead of from an idle state"),
+  delay: written("<ms>", delay, "message delay: 10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
+  loss: written("<rate>", rate, "fraction of lost messages, 0 to 1"),
+  duplicate: written("<rate>", rate, "fraction of duplicated messages, 0 to 1"),
+  reorder: on("let messages of one link overtake each other"),
   until: written("<ms>", milliseconds, UNTIL),
-  processing: written("<ms>", delay, "how long a node is busy with one message"),
-  for: written("<ms>", milliseconds, "with --from: how long to continue (default: 10000)"),
+  processing: written("<ms>", delay, "processing time per message"),
+  for: written("<ms>", milliseconds, "with --from: duration of the continuation (default: 10000)"),
 };
 
 /** The orders and faults that an exploration goes through. */
@@ -136,7 +136,7 @@ const faultOptions = {
   timers: choice(
     "<when>",
     choices.timers,
-    "free: at any time; quiet: when no message is on its way; rounds: so, and all nodes' together; never (default: free)",
+    "free: at any time; quiet: when no message is in transit; rounds: quiet, and of all nodes together; never (default: free)",
   ),
   begin: choice(
     "<how>",
@@ -149,17 +149,17 @@ const faultOptions = {
     "fifo: links keep their order; inbox: one queue per node; bag: no order (default: fifo)",
   ),
   crashes: count("maximum number of crashes (default: 0)"),
-  withinStep: on("crashes also strike within a step: its later messages are never sent"),
-  recoveries: count("maximum number of crashed nodes that start again (default: 0)"),
+  withinStep: on("let nodes also crash within a step, before its later messages are sent"),
+  recoveries: count("maximum number of crashed nodes that restart (default: 0)"),
   losses: count("maximum number of lost messages (default: 0)"),
   duplications: count("maximum number of duplicated messages (default: 0)"),
-  journal: choice("<fate>", choices.journal, "what a crash leaves of a journal: kept or lost (default: kept)"),
-  fewestFaults: on("try none, then one, then two of these faults, until something breaks"),
+  journal: choice("<fate>", choices.journal, "whether a journal is kept or lost in a crash (default: kept)"),
+  fewestFaults: on("try without faults, then with one, two and so on, until a property is violated"),
   failureDetector: {
     ...choice(
       "[when]",
       choices.crashNotifications,
-      "every alive node is notified of a crash, if the protocol handles that: at any time, or last, after all messages of the crashed node have arrived (default without a value: any)",
+      "notify all alive nodes of a crash, if the protocol handles that: any time, or last, after all messages of the crashed node (default without a value: any)",
     ),
     preset: "any",
   },
@@ -167,11 +167,11 @@ const faultOptions = {
 
 /** How an exploration searches, and how far. */
 export const searchOptions = {
-  property: text("<name>", "check this one only"),
+  property: text("<name>", "check only this property"),
   strategy: choice(
     "<name>",
     ["bfs", "dfs", ...choices.strategy],
-    "bfs and dfs see every run; random, pct and swarm see some (default: bfs)",
+    "bfs and dfs search every run; random, pct and swarm search some (default: bfs)",
   ),
   seed: whole(
     {
@@ -184,23 +184,18 @@ export const searchOptions = {
   ),
   runs: count(
     {
-      simulate: "how many runs, each with the next seed",
-      explore: "random strategies: how many runs (default: 10,000)",
+      simulate: "number of runs, each with the next seed",
+      explore: "random strategies: number of runs (default: 10,000)",
     },
     1,
   ),
-  steps: count("random strategies: how many moves per run at most (default: 500)", 1),
-  workers: whole(
-    "random strategies: how many threads share the runs (default: the number of cores, at most 8)",
-    1,
-    "<n>",
-    64,
-  ),
+  steps: count("random strategies: maximum number of moves per run (default: 500)", 1),
+  workers: whole("random strategies: number of threads (default: number of cores, at most 8)", 1, "<n>", 64),
   maxStates: whole("stop after this number of states", 1),
   maxDepth: whole("skip runs with more moves", 1),
-  maxInFlight: whole("skip runs with more messages on their way"),
+  maxInFlight: whole("skip runs with more messages in transit"),
   maxTimeouts: whole("skip runs with more timeouts"),
-  maxMemory: whole("stop when the process takes more memory", 1, "<MB>"),
+  maxMemory: whole("stop when the process uses more memory", 1, "<MB>"),
 };
 
 /** The options of a simulated run, and of an exploration of every run. */
@@ -255,7 +250,7 @@ export function requireOptionsFor(use: keyof typeof optionsFor, experiment: Expe
     if (word !== "protocol" && value !== undefined && !Object.hasOwn(optionsFor[use], word))
       throw new UsageError(
         "bad-argument",
-        `expected ${flagOf(word)} to be absent: it is an option of ${other}, and this is ${name}`,
+        `expected ${flagOf(word)} to be absent: it is an option of ${other}, not of ${name}`,
       );
 }
 

@@ -18,10 +18,10 @@ test("which runs were looked at, and under which assumptions", () => {
   });
   expect(scopeOf(request)).toBe("every run within the bounds, the shortest first");
   expect(assumptionsOf(request, answer)).toEqual([
-    "nodes have been running quietly; every node may request 1 entry",
+    "all nodes run and are idle; every node may request 1 entry",
     "every link keeps its order",
-    "timers may run out at any time, however fast messages are",
-    "at most 1 crash; everybody is told of a crash, after all that the crashed node sent to it",
+    "timers may expire at any time",
+    "at most 1 crash; every node is notified of a crash, after all messages of the crashed node",
     "runs with more than 6 moves are left out",
   ]);
   const random = requestFrom({ protocol: "paxos", strategy: "swarm", runs: 2_000, seed: 7 });
@@ -55,7 +55,7 @@ test("the fewest faults that break it, and how many are proven harmless", () => 
   expect(breakingFaults(answer)).toEqual(["1 fault breaks it; without any it holds"]);
   const of = (breaking: number | null, harmless: number) =>
     breakingFaults({ ...answer, faults: { breaking, harmless } });
-  expect(of(0, -1)).toEqual(["it breaks without any fault"]);
+  expect(of(0, -1)).toEqual(["violated without any fault"]);
   expect(of(3, 2)).toEqual(["3 faults break it; with up to 2 faults it holds"]);
   expect(of(null, 1)).toEqual(["with up to 1 fault of these kinds it holds"]);
   expect(breakingFaults({ ...answer, faults: null })).toEqual([]);

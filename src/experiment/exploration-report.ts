@@ -67,7 +67,7 @@ export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer)
     isReached(reach, "suspected") || Object.keys(reach.handlers).some((name) => name.endsWith("suspect"));
   return [
     ...(isReached(reach, done.event) ? [] : [done.none]),
-    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["nobody was suspected of a crash"] : []),
+    ...(isToSuspect && !suspects && done.event !== "suspected" ? ["no node was suspected of a crash"] : []),
   ];
 }
 
@@ -79,13 +79,13 @@ function hears(spec: CheckRequest["spec"]): boolean {
 
 /** What left something out. */
 export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
-  if (ended === "stopped") return "it was stopped before it had looked at everything";
+  if (ended === "stopped") return "it was stopped before the search was complete";
   if (ended === "memory") return "it reached --max-memory";
-  if (isRandom(strategy)) return "random runs find violations, and prove nothing";
+  if (isRandom(strategy)) return "random runs can find violations but prove nothing";
   if (spec.maxStates !== undefined && states >= spec.maxStates) return "it reached --max-states";
   const bounds = cutOffBy(spec);
   if (bounds.length > 0) return `runs beyond ${bounds.join(" and ")} were cut off`;
-  return "there are more states than can be held: give a smaller system";
+  return "there are more states than fit into memory: use a smaller system";
 }
 
 function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]): string[] {
@@ -115,14 +115,14 @@ export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): s
     bag: "messages overtake each other",
   };
   const timers = {
-    free: "timers may run out at any time, however fast messages are",
-    quiet: "timers run out only when no message is on its way, so none overtakes a message",
-    rounds: "rounds end at all nodes together, when no message is on its way",
-    never: "timers do not run out",
+    free: "timers may expire at any time",
+    quiet: "timers expire only when no message is in transit",
+    rounds: "rounds end at all nodes together, when no message is in transit",
+    never: "timers do not expire",
   };
   const begin = {
-    idle: "nodes have been running quietly",
-    down: "nodes start when they like",
+    idle: "all nodes run and are idle",
+    down: "each node starts at any time",
     together: "all nodes start before anything else happens",
   };
   return [
@@ -159,8 +159,8 @@ function workOf({ spec: { protocol, initiators, nodes, times = 1 } }: CheckReque
 const singular = { entries: "entry", messages: "message", commands: "command", transactions: "transaction" } as const;
 
 const notifiedOfCrashes: Readonly<Record<CrashNotificationTime, string>> = {
-  any: "; everybody is told of a crash, at any time after it",
-  last: "; everybody is told of a crash, after all that the crashed node sent to it",
+  any: "; every node is notified of a crash, at any time after it",
+  last: "; every node is notified of a crash, after all messages of the crashed node",
 };
 
 function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer["system"]): string {
@@ -172,8 +172,8 @@ function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer[
   ].filter((words) => !words.startsWith("0 "));
   if (budgets.length === 0) return "no faults";
   const notified = (spec.crashes ?? 0) > 0 && crashNotifications !== null ? notifiedOfCrashes[crashNotifications] : "";
-  const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", within a step, too" : "";
-  const journal = spec.journal === "lost" ? "; a crash takes the journal with it" : "";
+  const withinStep = (spec.crashes ?? 0) > 0 && spec.withinStep === true ? ", also within a step" : "";
+  const journal = spec.journal === "lost" ? "; a crash also loses the journal" : "";
   return `at most ${budgets.join(", ")}${withinStep}${notified}${journal}`;
 }
 
@@ -185,18 +185,17 @@ export function breakingFaults({ faults }: CheckAnswer): string[] {
   const proven =
     harmless < 0 ? "" : harmless === 0 ? "; without any it holds" : `; with up to ${counted(harmless, fault)} it holds`;
   if (breaking === null) return harmless < 0 ? [] : [`with up to ${counted(harmless, fault)} of these kinds it holds`];
-  if (breaking === 0) return ["it breaks without any fault"];
+  if (breaking === 0) return ["violated without any fault"];
   return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
 }
 
 /** What to try where the verdict is unknown. */
 export function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
   if (isRandom(strategy))
-    return "more --runs or another --seed may find some; --strategy bfs looks at every run, if there are not too many";
+    return "more --runs or another --seed may find violations; --strategy bfs searches every run, if there are not too many";
   const hasRunThrough = ended === null && (spec.maxStates === undefined || states < spec.maxStates);
-  if (hasRunThrough && cutOffBy(spec).length > 0)
-    return "higher bounds leave less out; --strategy pct looks at some long runs";
-  return "with fewer nodes or faults it may be looked at as a whole; --max-depth looks at every short run of this system, --strategy pct at some long ones";
+  if (hasRunThrough && cutOffBy(spec).length > 0) return "raise the bounds; --strategy pct searches some long runs";
+  return "use fewer nodes or faults for a complete search; --max-depth searches every short run of this system, --strategy pct some long ones";
 }
 
 /** Nodes wait for each other in many states. It is why a run is a counterexample only where something should have happened and nothing more does. */

@@ -29,7 +29,7 @@ export function protocolOf({ protocol, form, variant, options, byzantine: liars 
   if (protocol === "services")
     throw new UsageError(
       "bad-argument",
-      "expected a recording of one protocol: members of join() run several, and no property is declared of all together",
+      "expected a recording of one protocol: members of join() run several, without common properties",
     );
   const entry = protocolNamed(protocol);
   const maker = variant === null ? entry[form] : variantNamed(protocol, variant).model;
@@ -130,7 +130,7 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
   if (doubt !== undefined)
     throw new UsageError(
       "bad-trace",
-      `${file}: expected to know every state at that point, but of node ${doubt.node} nothing is known from entry ${doubt.entry + 1} on: ${doubt.sentence}`,
+      `${file}: expected every state at that point to be known, but the state of node ${doubt.node} is unknown from entry ${doubt.entry + 1} on: ${doubt.sentence}`,
     );
   return {
     header: trace.header,
@@ -185,7 +185,7 @@ export function replayReport(
 export function notShown({ findings, verdict }: Pick<Replay<Vocabulary>, "findings" | "verdict">): string | null {
   const violated = findings.flatMap((each) => (each.verdict === "violated" ? [each.property.name] : []));
   if (violated.length > 0) return `violated: ${violated.join(", ")}`;
-  return verdict === "unknown" ? "the recording does not tell, which is no pass" : null;
+  return verdict === "unknown" ? "the recording does not show it (not a pass)" : null;
 }
 
 /** A counterexample that never ends is cut off in a file, which its header says. */
@@ -196,7 +196,7 @@ export function repetition(
 ): string {
   const isEndless = verdict === "unknown" && violation?.property === property && violation.loopFrom !== null;
   return isEndless
-    ? `, and the checker says that all from entry ${(violation.loopFrom ?? 0) + 1} on repeats for ever`
+    ? `, and in the checker everything from entry ${(violation.loopFrom ?? 0) + 1} on repeats forever`
     : "";
 }
 

@@ -25,7 +25,7 @@ test("a recording that shows every property holds; what it reports is what was a
 
 test("what a recording does not tell is no pass, and a violation is named", () => {
   const run = replayed(recorded(), undefined);
-  expect(notShown({ ...run, verdict: "unknown" })).toBe("the recording does not tell, which is no pass");
+  expect(notShown({ ...run, verdict: "unknown" })).toBe("the recording does not show it (not a pass)");
   const [first, ...rest] = run.findings;
   if (first === undefined) throw new Error("no property");
   const findings = [{ ...first, verdict: "violated" as const }, ...rest];
@@ -35,7 +35,7 @@ test("what a recording does not tell is no pass, and a violation is named", () =
 test("a counterexample without end is cut off in its file: its header says where it repeats", () => {
   const { header, entries } = recorded();
   const endless = { header: { ...header, violation: { property: "P", claim: "", loopFrom: 4 } }, entries, clocks: [] };
-  expect(repetition(endless, "P", "unknown")).toContain("all from entry 5 on repeats for ever");
+  expect(repetition(endless, "P", "unknown")).toContain("all from entry 5 on repeats forever");
   expect([repetition(endless, "Q", "unknown"), repetition(endless, "P", "violated")]).toEqual(["", ""]);
 });
 
@@ -53,7 +53,7 @@ test("a recording continues from a point of it, with the words that it leaves op
   const made = continued(trace, "run.jsonl", { until: { entries: 3 }, crash: [1] });
   expect(made.scenario).toMatchObject({ protocol: "bully", steps: [{ crash: [1] }] });
   expect(() => continued(trace, "run.jsonl", { until: { entries: 3 }, nodes: 4 })).toThrow(
-    "expected --nodes to be absent beside --from: the recording has it",
+    "expected --nodes to be absent with --from, since the recording has it",
   );
   expect(() => continued(trace, "run.jsonl", {})).toThrow("expected --until beside --from");
 });

@@ -68,11 +68,11 @@ type Continuation = Omit<Experiment, "protocol" | "until"> & { readonly protocol
 export function continued(trace: Trace, file: string, { until, ...words }: Continuation): Staged {
   const stray = ofRecordings.find((word) => words[word] !== undefined);
   if (stray !== undefined)
-    throw new UsageError("bad-argument", `expected --${stray} to be absent beside --from: the recording has it`);
+    throw new UsageError("bad-argument", `expected --${stray} to be absent with --from, since the recording has it`);
   if (until === undefined)
     throw new UsageError(
       "bad-argument",
-      "expected --until beside --from: the point to go on from, such as 1500 or #57",
+      "expected --until with --from: the point to continue from, such as 1500 or #57",
     );
   const recorded = snapshotFrom(trace, file, until);
   const { snapshot, origin, header, protocol } = recorded;
@@ -135,7 +135,7 @@ export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<nu
   if (seed > most)
     throw new UsageError(
       "bad-argument",
-      unexpected("the seed", `at most ${most}, as each of the ${runs} runs has the next`, seed),
+      unexpected("the seed", `at most ${most}, since each of the ${runs} runs has the next`, seed),
     );
   const messages: number[] = [];
   const times: number[] = [];
@@ -258,7 +258,7 @@ export function endOf(until: Point | undefined): { until?: number } {
   if (until === undefined) return {};
   if ("ms" in until && until.ms > 0) return { until: until.ms };
   if ("ms" in until) throw new UsageError("bad-argument", unexpected("--until", "milliseconds above 0", until.ms));
-  const expected = "milliseconds: a number of entries goes with --from";
+  const expected = "milliseconds: a number of entries needs --from";
   throw new UsageError("bad-argument", unexpected("--until", expected, `#${until.entries}`));
 }
 

@@ -1,31 +1,34 @@
-/** A member inside a service of Node: it leads while the service runs, says whether it is ready, and leaves when the service ends. */
+/**
+ * A member inside a Node service: it leads while the service runs, reports whether it is ready, and leaves when the service
+ * ends.
+ */
 import { hasEngine, join } from "../cluster/join.ts";
 import type { JoinOptions, Leadership, Member } from "../cluster/services/api.ts";
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import type { EngineJoinOptions, EngineMember } from "../cluster/services/external-engine.ts";
 
-/** Whether this process is of use to those who call it. `why` says what is missing; null where nothing is. */
+/** Whether this process can serve its callers. `why` names the obstacle; null if there is none. */
 export interface Health {
   readonly ready: boolean;
   readonly why: string | null;
 }
 
-/** Work that does not end when its leadership does is waited for so long, and then the member leaves. */
+/** How long closing waits for work that continues after it has lost leadership. */
 const LAST_WORK_MS = 5_000;
 
-/** Over members, or over an engine that others run: then it is a `Coordination<EngineMember>`. */
+/** A member of a cluster, or of an external engine: then it is a `Coordination<EngineMember>`. */
 export class Coordination<M extends Member | EngineMember = Member> {
   readonly member: M;
   readonly #stopping = new AbortController();
   readonly #leading = new Set<Promise<unknown>>();
   #closing: Promise<void> | null = null;
 
-  /** @param member is left when this is closed. */
+  /** @param member leaves when this is closed. */
   constructor(member: M) {
     this.member = member;
   }
 
-  /** Joins as `join()` does. @throws what `join()` throws */
+  /** Calls `join()`. @throws the errors of `join()` */
   static join(options: JoinOptions): Promise<Coordination>;
   static join(options: EngineJoinOptions): Promise<Coordination<EngineMember>>;
   static join(options: JoinOptions | EngineJoinOptions): Promise<Coordination<Member | EngineMember>>;
@@ -33,17 +36,17 @@ export class Coordination<M extends Member | EngineMember = Member> {
     return new Coordination<Member | EngineMember>(hasEngine(options) ? await join(options) : await join(options));
   }
 
-  /** Aborted as the service begins to shut down, while this process is still a member. */
+  /** Aborted when the service begins to shut down, while this process is still a member. */
   get signal(): AbortSignal {
     return this.#stopping.signal;
   }
 
   /**
-   * Does `work` while this process leads the election of that name, and again whenever it comes to lead again: one process
-   * among all does it. The work's `signal` is aborted as leadership is lost, and as the service shuts down.
+   * Runs `work` while this process leads the election of that name, and again each time it is elected. Only one process of
+   * all runs it at a time. The work's `signal` is aborted when leadership is lost, and when the service shuts down.
    *
-   * @returns once the work is done while it leads, or the service shuts down.
-   * @throws what the work throws while it leads, and CoordinationError where this member can lead no more
+   * @returns once the work has ended while it leads, or the service shuts down.
+   * @throws errors of the work while it leads, and CoordinationError if this member can no longer lead
    */
   lead(name: string, work: (leadership: Leadership) => void | Promise<void>): Promise<void> {
     const led = this.#lead(name, work);
@@ -52,19 +55,25 @@ export class Coordination<M extends Member | EngineMember = Member> {
     return led;
   }
 
-  /** Ready: it has joined, reaches a majority of the members, and knows the leader of their log; or the engine keeps its session. */
+  /**
+   * Ready if the member has joined, reaches a majority of the members, and knows the leader of their log; with an engine,
+   * if it has a session.
+   */
   health(): Health {
     if (this.signal.aborted) return { ready: false, why: "this process is shutting down" };
     return "engine" in this.member ? healthOverEngine(this.member) : healthOfMember(this.member);
   }
 
-  /** Ends all that leads here, through its signal; this process is a member still. */
+  /** Aborts all work under leadership, through its signal. This process is still a member. */
   stop(): void {
     if (this.signal.aborted) return;
     this.#stopping.abort(new CoordinationError("member-left", "lost", "this process is shutting down"));
   }
 
-  /** Stops, and leaves: locks and leaderships are given back, so others need not wait for them. Twice is once. */
+  /**
+   * Stops and leaves. It releases locks and leaderships, so that others need not wait for them. Further calls have no
+   * effect.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -89,7 +98,7 @@ export class Coordination<M extends Member | EngineMember = Member> {
         try {
           await work(leadership);
         } finally {
-          isLost = leadership.signal.aborted; // Looked at here: the end of the work ends leadership, too.
+          isLost = leadership.signal.aborted; // Read it here, since the end of the work ends leadership too.
         }
       };
       try {

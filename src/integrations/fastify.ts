@@ -12,33 +12,41 @@ import { Coordination } from "./coordination.ts";
 
 export { Coordination, type Health } from "./coordination.ts";
 
+/** Options of the plugin. */
 export interface CoterieFastifyOptions {
-  /** As `join()` takes them: of a member, or with an engine. */
+  /** The options of `join()`, for a member of a cluster or of an engine. */
   readonly join: JoinOptions | EngineJoinOptions;
-  /** Answers 200 where this process is ready, and 503 where it is not, with `{ ready, why }`. Default `/readyz`; null: none. */
+  /**
+   * The path of the health check. It answers 200 if this process is ready and 503 otherwise, with `{ ready, why }`. Default
+   * `/readyz`; null for none.
+   */
   readonly readyPath?: string | null | undefined;
 }
 
-/** What is used of a Fastify instance. */
+/** The part of a Fastify instance that is used here. */
 export interface FastifyHost {
   decorate(name: string, value: Coordination<Member | EngineMember>): unknown;
   get(path: string, handler: (request: unknown, reply: FastifyAnswer) => unknown): unknown;
   addHook(name: "preClose" | "onClose", hook: () => Promise<void>): unknown;
 }
+/** The part of a Fastify reply that is used here. */
 export interface FastifyAnswer {
   code(status: number): { send(body: unknown): unknown };
 }
 
-/** Fastify gives a plugin 10 s, unless `pluginTimeout` says otherwise, and does not say what it waited for: an engine's reason comes first. */
+/**
+ * Fastify gives a plugin 10 s, unless `pluginTimeout` is set, and does not report what it waited for. With this limit the
+ * engine's reason is reported first.
+ */
 const ENGINE_TIMEOUT_MS = 8_000;
 
 /**
- * Joins as the service starts, and decorates it with `coterie`, a `Coordination`. As the service closes, what leads is aborted first,
- * requests under way are answered, and then this process leaves.
+ * The plugin. Joins when the service starts, and decorates it with `coterie`, a `Coordination`. When the service closes,
+ * work under leadership is aborted first, then pending requests are answered, and then this process leaves.
  *
  * @example
  * await app.register(coterie, { join: { id: 1, members, dataDir: "./data" } });
- * @throws what `join()` throws: the service does not start.
+ * @throws the errors of `join()`: the service does not start.
  */
 export async function coterie(app: FastifyHost, { join, readyPath = "/readyz" }: CoterieFastifyOptions): Promise<void> {
   const isToldWhen = !hasEngine(join) || join.timeoutMs !== undefined;
@@ -54,7 +62,7 @@ export async function coterie(app: FastifyHost, { join, readyPath = "/readyz" }:
   });
 }
 
-/** A service that may shut down before it has joined: then the join is aborted, and a member that joins after that leaves. */
+/** A service may shut down before it has joined: then `join()` is aborted, and a member that joins after that leaves. */
 class Joining {
   readonly joined: Promise<Coordination<Member | EngineMember>>;
   readonly #aborting = new AbortController();
@@ -67,7 +75,7 @@ class Joining {
     });
   }
 
-  /** As `Coordination.stop` does, where it has joined: a member whose signal is aborted leaves at once. */
+  /** Calls `Coordination.stop()`, once it has joined: a member whose signal is aborted would leave at once. */
   stop(): void {
     if (this.#coordination !== null) this.#coordination.stop();
     else this.#aborting.abort(new CoordinationError("member-left", "never-sent", "this process is shutting down"));
@@ -80,12 +88,12 @@ class Joining {
   }
 }
 
-/** By its own signal as well. What cannot be is left to `join()` to refuse. */
+/** Combines the caller's signal with `aborting`. `join()` rejects invalid options. */
 function abortedBy<O extends JoinOptions | EngineJoinOptions>(aborting: AbortSignal, options: O): O {
   if (!isObject(options)) return options;
   const { signal = aborting } = options;
   return { ...options, signal: signal instanceof AbortSignal ? AbortSignal.any([signal, aborting]) : signal };
 }
 
-// What it adds is the whole service's, not of a scope of its own: as the package fastify-plugin says it.
+// The decoration applies to the whole service, not to a scope of its own: the effect of the package fastify-plugin.
 Object.assign(coterie, { [Symbol.for("skip-override")]: true, [Symbol.for("fastify.display-name")]: "coterie" });

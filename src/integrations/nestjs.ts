@@ -9,13 +9,14 @@ import { Coordination, type Health } from "./coordination.ts";
 
 export { Coordination, type Health } from "./coordination.ts";
 
-/** A dynamic module, as NestJS takes it. */
+/** A dynamic module of NestJS. */
 export interface CoterieDynamicModule {
   readonly module: typeof CoterieModule;
   readonly global: true;
   readonly providers: CoterieProvider[];
   readonly exports: (typeof Coordination)[];
 }
+/** A provider of the module. */
 export interface CoterieProvider {
   readonly provide: typeof Coordination | symbol;
   readonly inject: (typeof Coordination | typeof CoterieModule)[];
@@ -25,33 +26,37 @@ export interface CoterieProvider {
   ) => Promise<Coordination<Member | EngineMember>> | CoterieLifecycle;
 }
 
+/** Options of `CoterieModule.forRoot()`, in addition to those of `join()`. */
 export interface CoterieModuleOptions {
-  /** Answers 200 where this process is ready, and 503 where it is not, with `{ ready, why }`. Default `/readyz`; null: none. */
+  /**
+   * The path of the health check. It answers 200 if this process is ready and 503 otherwise, with `{ ready, why }`. Default
+   * `/readyz`; null for none.
+   */
   readonly readyPath?: string | null | undefined;
 }
 
-/** What is used of NestJS's `MiddlewareConsumer`. */
+/** The part of NestJS's `MiddlewareConsumer` that is used here. */
 export interface CoterieRoutes {
   apply(answer: (request: unknown, response: CoterieAnswer) => void): {
     forRoutes(route: { path: string; method: number }): unknown;
   };
 }
-/** Of Node's HTTP server, which lies below Express and below Fastify. */
+/** The part of the response of Node's HTTP server that is used here; both Express and Fastify are built on it. */
 export interface CoterieAnswer {
   writeHead(status: number, headers: Record<string, string>): { end(body: string): unknown };
 }
 
-/** Called by NestJS as the application ends: before connections are closed, and after. */
+/** Called by NestJS when the application ends: before connections are closed, and after. */
 export interface CoterieLifecycle {
   beforeApplicationShutdown(): void;
   onApplicationShutdown(): Promise<void>;
 }
 
-/** As `@nestjs/terminus` takes it, from its release 11 on. */
+/** The result of a health indicator of `@nestjs/terminus`, release 11 or later. */
 export type HealthIndicatorResult = Record<string, { status: "up" } | { status: "down"; message: string }>;
 
 /**
- * For a health check of `@nestjs/terminus`, beside those of what else the application needs.
+ * A health indicator for `@nestjs/terminus`.
  *
  * @example
  * return this.health.check([healthIndicator(this.coordination)]);
@@ -63,20 +68,22 @@ export function healthIndicator(coordination: { health(): Health }, name = "cote
   };
 }
 
-/** Its number in NestJS's `RequestMethod`. */
+/** The number of GET in NestJS's `RequestMethod`. */
 const GET = 0;
 
+/** The module. Import it with `CoterieModule.forRoot()`. */
 export class CoterieModule {
   #health: (() => Health) | null = null;
   #readyPath: string | null = null;
 
   /**
-   * Joins before the application starts. `Coordination` can be injected anywhere; as the application ends, what leads is aborted first, connections
-   * are closed, and then this process leaves. `app.enableShutdownHooks()` has that done on SIGTERM. `GET /readyz` says whether it is ready.
+   * Joins before the application starts. `Coordination` can be injected anywhere. When the application ends, work under
+   * leadership is aborted first, then connections are closed, and then this process leaves. Call
+   * `app.enableShutdownHooks()` to do so on SIGTERM. `GET /readyz` reports whether the process is ready.
    *
    * @example
    * imports: [CoterieModule.forRoot({ id: 1, members, dataDir: "./data" })]
-   * @throws what `join()` throws: the application does not start.
+   * @throws the errors of `join()`: the application does not start.
    */
   static forRoot(
     options: JoinOptions | EngineJoinOptions,
@@ -105,7 +112,7 @@ export class CoterieModule {
     };
   }
 
-  /** Called by NestJS before it serves anything, with everything injected. */
+  /** Called by NestJS after all injections, before the first request. */
   configure(routes: CoterieRoutes): void {
     const [health, path] = [this.#health, this.#readyPath];
     if (health === null || path === null) return;

@@ -1,7 +1,9 @@
 /**
- * Nodes that lie. A protocol in, a protocol out: some of its nodes still run the algorithm, but what they send is
- * changed on its way out, as their behaviour says and as `ctx.choose` picks. So every driver runs liars like anything
- * else. The properties of the result speak of the correct nodes alone.
+ * Byzantine nodes. The wrapped protocol runs the same algorithm, but some of its nodes change their outgoing messages as
+ * their
+ * behavior says and `ctx.choose` picks. So every driver runs Byzantine nodes like any other. The properties of the
+ * wrapped
+ * protocol apply to correct nodes only.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { clone, equal } from "../core/plain.ts";
@@ -10,19 +12,20 @@ import { type ShapeNode, variants } from "../core/shape.ts";
 import { changedContext } from "./contexts.ts";
 import { liesAbout, variationsOf } from "./lies.ts";
 
-/** Behaviours that are plain data. */
+/** Behaviors that are plain data. */
 export type NamedBehaviour = Exclude<ByzantineBehaviour, { lie: unknown }>;
 
+/** How a Byzantine node deviates from its algorithm. */
 export type ByzantineBehaviour =
   | BehaviourName
-  /** `adversary` at most so many times in each of its lives: then it is honest, and there are finitely many runs. */
+  /** `adversary`, at most `lies` times in each life of the node. After that it is correct, so that runs are finite. */
   | { readonly lies: number }
-  /** `flood` with so many messages in each of its lives; null: for ever. */
+  /** `flood` with this number of messages in each life of the node. Null: without a limit. */
   | { readonly floods: number | null }
-  /** Sends `to` one of these instead; nothing if there are none. */
+  /** Sends one of the returned messages to `to` instead of `message`, or nothing if the list is empty. */
   | { readonly lie: (to: NodeId, message: Tagged) => readonly Tagged[] };
 
-/** How a node lies, by name, in simulator, checker and processes. What it signs it signs for itself alone. */
+/** The named behaviors, for the simulator, the checker and processes. A Byzantine node signs only as itself. */
 export const behaviourSummaries = {
   mute: "sends nothing",
   equivocate: "sends each receiver the message as it is, or with one of its values another",
@@ -38,46 +41,50 @@ export const behaviours = Object.keys(behaviourSummaries) as readonly BehaviourN
 
 export const behaviourNamed = (name: string): BehaviourName | undefined => behaviours.find((each) => each === name);
 
-/** The same among real processes, which live on: there a flood does not end. */
+/** The behavior for real processes. They keep running, so their flood does not end. */
 export const onProcesses = (behaviour: BehaviourName): NamedBehaviour =>
   behaviour === "flood" ? { floods: null } : behaviour;
 
-/** How many messages a liar remembers, and how many it keeps back: its state stays bounded. */
+/** The number of messages that a Byzantine node remembers, and that it withholds. Its state stays bounded. */
 const MEMORY = 4;
-/** Of `flood` by name, which ends, so that runs do. */
+/** The limit of `flood` when given by name, so that runs end. */
 const FLOOD_MESSAGES = 1_000;
 const FLOOD_EVERY_MS = 10;
-/** To each peer, each time. */
+/** Messages to each peer per burst. */
 const FLOOD_BURST = 20;
 const FLOOD_TIMER = "byzantine";
 
 type Letter = { to: NodeId; message: Tagged };
-/** What a liar's state has besides the algorithm's own. */
+/** The state that a Byzantine node has in addition to its algorithm's. */
 type Lying = { byzantine: Memory };
 type Memory = {
-  /** The last messages that it has sent or received, none twice. */
+  /** The latest distinct messages that it has sent or received. */
   seen: Tagged[];
   kept: Letter[];
-  /** How often it may still lie; null: as often as it likes. */
+  /** The number of lies left. Null: unlimited. */
   left: number | null;
   isFlooding: boolean;
 };
-/** One behaviour: what it does where its algorithm sends, and before each step. */
+/** One behavior: its actions when the algorithm sends, and before each step. */
 type Way = {
   readonly remembers: boolean;
   readonly left: number | null;
   send(ctx: Context<Any>, memory: Memory, to: NodeId, message: Tagged, shape: ShapeNode): void;
   before?(ctx: Context<Any>, memory: Memory): void;
-  /** When its own timer has run out. */
+  /** Runs when its own timer expires. */
   again?(ctx: Context<Any>, memory: Memory): void;
 };
 
-// Inside, tables are walked by name and messages are whatever the protocol says; the signatures keep callers honest.
+// Tables are looked up by name and messages have any type. The signatures of the exported functions keep callers
+// type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Handler = (...args: Any[]) => void;
 
-/** @throws UsageError for a behaviour that is none. */
+/**
+ * Makes some nodes of a protocol Byzantine. @param liars the behaviors by node @throws UsageError if a behavior is
+ * unknown.
+ */
 export function byzantine<V extends Vocabulary>(
   protocol: Protocol<V>,
   liars: ReadonlyMap<NodeId, ByzantineBehaviour>,
@@ -85,7 +92,7 @@ export function byzantine<V extends Vocabulary>(
   const ways = new Map([...liars].map(([node, behaviour]) => [node, wayOf(node, behaviour)]));
   const shape = variants((protocol.shapes.message ?? {}) as Any);
 
-  /** The same handler; at a liar, with a context that lies. State and context are its first and its last argument. */
+  /** The same handler, with a lying context at Byzantine nodes. State and context are its first and last arguments. */
   const wrap =
     (handler: Handler): Handler =>
     (...args) => {
@@ -98,7 +105,7 @@ export function byzantine<V extends Vocabulary>(
         way.before?.(ctx, memory);
         handler(...args.slice(0, -1), lyingContext(ctx, memory, way, shape));
       } catch (error) {
-        if (!(error instanceof InvariantViolation)) throw error; // What it has brought upon itself proves nothing.
+        if (!(error instanceof InvariantViolation)) throw error; // A Byzantine node may violate its own invariants.
       }
     };
   const wrapAll = (table: Record<string, Handler> | undefined): Record<string, Handler> | undefined =>
@@ -123,7 +130,7 @@ export function byzantine<V extends Vocabulary>(
   } as Protocol<V>;
 }
 
-/** A context whose messages are not what the handler says. What a liar tells itself is true. */
+/** A context that changes outgoing messages. Messages from a Byzantine node to itself stay correct. */
 function lyingContext(ctx: Context<Any>, memory: Memory, way: Way, shape: ShapeNode): Context<Any> {
   const send = (to: NodeId, message: Tagged): void =>
     to === ctx.self ? ctx.send(to, message) : way.send(ctx, memory, to, message, shape);
@@ -197,7 +204,7 @@ const flood = (left: number | null): Way => ({
         spend(memory);
         ctx.send(peer, message);
       }
-    memory.isFlooding = memory.left !== 0 && memory.seen.length > 0; // Else the next step begins anew.
+    memory.isFlooding = memory.left !== 0 && memory.seen.length > 0; // Otherwise the next step starts a new flood.
     if (memory.isFlooding) ctx.setTimer(FLOOD_TIMER, FLOOD_EVERY_MS);
   },
 });
@@ -205,7 +212,7 @@ const flood = (left: number | null): Way => ({
 const adversary = (left: number | null): Way => ({
   remembers: true,
   left,
-  /** The message, none at all, or a lie. What it would have said it knows from now on. */
+  /** Sends the message, nothing, or a lie. The node remembers the correct message in any case. */
   send(ctx, memory, to, message, shape) {
     const lies = memory.left === 0 ? [] : [null, ...liesAbout(message, shape, memory.seen, ctx)];
     const lie = lies.length > 0 && ctx.choose("lies", [false, true]) ? ctx.choose("lie", lies) : message;
@@ -213,7 +220,7 @@ const adversary = (left: number | null): Way => ({
     see(memory, message);
     if (lie !== null) ctx.send(to, lie);
   },
-  /** It may send anybody what it has seen, though its algorithm has nothing to send. */
+  /** The node may send a seen message to any peer, even if its algorithm sends nothing. */
   before(ctx, memory) {
     if (memory.left === 0 || memory.seen.length === 0 || !ctx.choose("says more", [false, true])) return;
     spend(memory);
@@ -240,7 +247,7 @@ function spend(memory: Memory): void {
   if (memory.left !== null) memory.left -= 1;
 }
 
-/** @throws UsageError for a behaviour that is none. */
+/** @throws UsageError if the behavior is unknown. */
 function wayOf(node: NodeId, behaviour: ByzantineBehaviour): Way {
   const name = typeof behaviour === "string" ? behaviourNamed(behaviour) : undefined;
   if (name === "flood") return flood(FLOOD_MESSAGES);
@@ -262,7 +269,7 @@ function wayOf(node: NodeId, behaviour: ByzantineBehaviour): Way {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** A property that does not look at liars. */
+/** Restricts a property to correct nodes. */
 function ofCorrectNodes<V extends Vocabulary>(property: Property<V>, liars: ReadonlyMap<NodeId, unknown>): Property<V> {
   const correct = (world: World<Any>): World<Any> => ({
     alive: world.alive.filter((node) => !liars.has(node)),

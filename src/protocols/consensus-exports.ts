@@ -1,4 +1,4 @@
-/** What `coterie/protocols` has of consensus. */
+/** The consensus exports of `coterie/protocols`. */
 export {
   type GeneralsOptions,
   type OralMessages,

@@ -1,14 +1,18 @@
 /**
- * Protocols around protocols: the same handlers with a context in which something is done otherwise. An order over another
- * multicast broadcasts through it; a liar sends what its handlers do not say.
+ * Wraps protocols: the same handlers run with a context that behaves differently. For example, an order on top of another
+ * multicast broadcasts through it, and a Byzantine node sends messages that its handlers did not send.
  */
 import type { Context, NodeId } from "../core/protocol.ts";
 
-// Handlers are looked up by name and messages are whatever the protocol says; the signatures of callers keep them honest.
+// Handlers are looked up by name and messages have any type. The signatures of the exported functions keep callers
+// type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/** The context with some of what it does replaced. Drivers' contexts are classes, so that what they do is not to be spread. */
+/**
+ * Copies a context and replaces some of its methods. Drivers' contexts are class instances, so spreading would lose
+ * methods.
+ */
 export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>): Context<Any> {
   return {
     self: ctx.self,
@@ -27,7 +31,7 @@ export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>
   };
 }
 
-/** A driver keeps one context for each node: so each is changed once. */
+/** Memoizes changed contexts. A driver keeps one context per node, so each is changed once. */
 export function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): (ctx: Context<Any>) => Context<Any> {
   const known = new WeakMap<object, Context<Any>>();
   return (ctx) => {
@@ -39,7 +43,7 @@ export function contexts(change: (ctx: Context<Any>) => Partial<Context<Any>>): 
   };
 }
 
-/** The same handlers, each with another context; `after` is called when one has come to its end. */
+/** Runs the handlers with another context. `after` is called when a handler has returned. */
 export function withContext(
   protocol: Any,
   contextFor: (ctx: Context<Any>) => Context<Any>,
@@ -68,6 +72,6 @@ export function withContext(
   };
 }
 
-/** The table with each of its entries changed. */
+/** Applies `change` to each entry of the table. */
 export const mapped = (table: object, change: (entry: Any) => Any): object =>
   Object.fromEntries(Object.entries(table).map(([name, entry]) => [name, change(entry)]));

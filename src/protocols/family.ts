@@ -1,6 +1,6 @@
 /**
- * What algorithms of one family are asked to do, and what comes out of it, in the same words for all: command line,
- * scenarios, benchmarks and studio treat every algorithm of a family alike.
+ * The commands and results that algorithms of one family share. They let the command line, scenarios, benchmarks and the
+ * studio treat every algorithm of a family alike.
  */
 import type { NodeId, Property, Tagged, View } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
@@ -20,46 +20,48 @@ import { withMutexWorkload } from "./mutex/family/workload.ts";
 import type { Presentation } from "./presentation.ts";
 import type { AnyMaker, System } from "./system.ts";
 
+/** A family of algorithms that solve the same problem, such as elections. */
 export interface Family {
-  /** What the algorithm is called among the parts of a system. */
+  /** The name of the algorithm among the parts of a system. */
   readonly part: string;
-  /** The system with the family's workload at every node; absent where initiators command the algorithm itself. */
+  /** Adds the family's workload to every node. Absent if initiators send commands to the algorithm directly. */
   withWorkload?(system: System, orders: readonly Property<never>[]): AnyMaker;
-  /** Whether real processes have the workload, too. */
+  /** Whether real processes run the workload as well. */
   readonly isUsedInNodes?: true;
   readonly name: "election" | "mutual exclusion" | "multicast" | "consensus" | "membership";
-  /** What initiators do, as in `--call 4`; null where there is nothing to do. */
+  /** The command of initiators, as in `--call 4`. Null if initiators have nothing to do. */
   readonly verb: "call" | "request" | "send" | "propose" | null;
-  /** The word for how often, where that means something. */
+  /** The unit of the repetition count. Null if repeating means nothing. */
   readonly count: "entries" | "messages" | "commands" | "transactions" | null;
-  /** The default initiators: the lowest alive node, or all. */
+  /** The default initiators: the lowest alive node, or all nodes. */
   readonly initiators: "lowest" | "all";
-  /** The command that makes a node do its work, so many times. Null where there is none. */
+  /** Returns the command that makes a node do its work `times` times. Null if there is none. */
   ask(node: NodeId, times: number): Tagged | null;
-  /** The command that makes a node vote no, as in `--vote-no 2`; absent where nobody votes. */
+  /** Returns the command that makes a node vote no, as in `--vote-no 2`. Absent if nodes do not vote. */
   refuse?(): Tagged;
-  /** What a node, or a part of it, emits where the family's work is done, and how one says that nobody ever did. */
+  /** The event that a node or one of its parts emits when the work is done, and the text to print if none ever did. */
   readonly done: { readonly event: string; readonly none: string };
   outcome(end: Ending): Outcome;
-  /** How its algorithms are shown, where one does not declare otherwise. */
+  /** Returns how its algorithms are displayed, unless an algorithm overrides it. */
   shown(declared?: DeclaredPresentation): Presentation;
 }
 
-/** How a run ended. */
+/** The end of a run. */
 export interface Ending {
   readonly alive: readonly NodeId[];
   view(node: NodeId): View;
-  /** What the nodes emitted, in the order of time, which is in milliseconds. */
+  /** The events of all nodes, ordered by time in milliseconds. */
   readonly events: readonly Emitted[];
 }
 
+/** An event that a node emitted, with its time in milliseconds. */
 export interface Emitted {
   readonly at: number;
   readonly node: NodeId;
   readonly event: Tagged;
 }
 
-/** Plain data, for people and machines. */
+/** The result of a run, as plain data. */
 export type Outcome =
   | { readonly leader: Readonly<Record<NodeId, NodeId | null>> }
   | { readonly entries: readonly Entry[] }
@@ -67,13 +69,13 @@ export type Outcome =
   | { readonly decided: Readonly<Record<NodeId, string | readonly string[]>> }
   | { readonly suspected: Readonly<Record<NodeId, readonly NodeId[]>> };
 
-/** One use of a critical section; null for what has not happened. Times in milliseconds. */
+/** One use of a critical section. Null means that it has not happened. Times are in milliseconds. */
 export interface Entry {
   readonly node: NodeId;
   readonly requestedAt: number;
   readonly enteredAt: number | null;
   readonly exitedAt: number | null;
-  /** The fencing token of the grant, where the algorithm gives one. */
+  /** The fencing token of the grant, if the algorithm provides tokens. */
   readonly token: number | null;
 }
 
@@ -159,10 +161,10 @@ export const consensus: Family = {
   },
 };
 
-/** A consensus to which everybody brings a value. */
+/** Consensus where every node proposes a value. */
 export const consensusOfAll: Family = { ...consensus, initiators: "all" };
 
-/** Consensus on one command after the other: what is decided is a list. */
+/** Consensus on a sequence of commands: the decision is a list. */
 export const replicatedLog: Family = {
   ...consensus,
   part: "log",
@@ -177,7 +179,7 @@ export const replicatedLog: Family = {
       const { type, command } = unwrapped(event) as { type: string; command?: Command };
       if (type !== "decided" || command === undefined) continue;
       const { client, sequence, operation } = command;
-      // What is decided twice, or told anew after a restart, is applied once.
+      // A command may be decided twice, or reported again after a restart. It is applied once.
       const of = decided[node];
       if (of !== undefined && !of.has(`${client}.${sequence}`)) of.set(`${client}.${sequence}`, operation);
     }
@@ -185,7 +187,7 @@ export const replicatedLog: Family = {
   },
 };
 
-/** A consensus in which everybody has a veto. */
+/** Consensus where every node has a veto. */
 export const atomicCommit: Family = {
   ...consensus,
   part: "commit",
@@ -194,7 +196,7 @@ export const atomicCommit: Family = {
   refuse: () => ({ type: "refuse" }),
 };
 
-/** The same by a system that has a log: its part `commit` is asked. */
+/** Atomic commit on a replicated log: the part `commit` receives the commands. */
 export const replicatedAtomicCommit: Family = {
   ...atomicCommit,
   isUsedInNodes: true,
@@ -204,7 +206,7 @@ export const replicatedAtomicCommit: Family = {
     const decided: Record<NodeId, string> = {};
     for (const { node, event } of events) {
       const { type, value } = unwrapped(event);
-      if (type === "decided" && typeof value === "string") decided[node] = value; // The log decides, too.
+      if (type === "decided" && typeof value === "string") decided[node] = value; // The log emits `decided` events too.
     }
     return { decided };
   },

@@ -1,4 +1,4 @@
-/** How things stand in a run, as a sentence: one for each family. */
+/** One-sentence summaries of the state of a run, one function per family. */
 import type { NodeId } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import { type Presentation, type Scene, type ShownNode, type Spans, spanOf } from "./presentation.ts";
@@ -10,11 +10,11 @@ function list(items: readonly (NodeId | string)[]): string {
 
 const nodesIn = (ids: readonly NodeId[]): string => `${ids.length === 1 ? "node" : "nodes"} ${list(ids)}`;
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-/** `is` where there is one. */
+/** Picks the verb form for one node or for several. */
 const verb = (ids: readonly unknown[], one: string, more: string): string => (ids.length === 1 ? one : more);
 
 const upIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition !== "down");
-/** What a paused node believes has no effect until it resumes, except that it may be inside of a section. */
+/** A paused node's beliefs have no effect until it resumes. Only its presence in a critical section counts. */
 const runningIn = ({ nodes }: Scene): readonly ShownNode[] => nodes.filter(({ condition }) => condition === "up");
 const idsOf = (nodes: readonly ShownNode[]): NodeId[] => nodes.map(({ node }) => node);
 
@@ -22,7 +22,7 @@ function among(nodes: readonly ShownNode[], words: Spans, kind: string): NodeId[
   return idsOf(nodes.filter(({ view, node }) => view !== null && spanOf(words, view, node)?.kind === kind));
 }
 
-/** What is said beside it: who is down, and who is paused. */
+/** The suffix that names crashed and paused nodes. */
 function absentIn({ nodes }: Scene): string {
   const parts = (["down", "paused"] as const).map((word) => {
     const absent = idsOf(nodes.filter(({ condition }) => condition === word));
@@ -53,7 +53,7 @@ function electionHeadline(words: Spans): Presentation["headline"] {
   };
 }
 
-/** Nothing has been said but of detectors, nobody is gone who may have said something, and no election has had its number. */
+/** Only failure detectors have emitted events, no node is down, and no election has been numbered. */
 function isFresh({ nodes, events }: Scene): boolean {
   const isUntouched = ({ condition, view }: ShownNode) =>
     condition !== "down" && view !== null && view.leader === null && (view.term ?? 0) === 0;
@@ -67,7 +67,7 @@ function leaderless(up: readonly ShownNode[]): string {
   return `nobody leads, though ${list(followed)} ${verb(followed, "is", "are")} still followed`;
 }
 
-/** `term 3: `, of the node, or of all if there is none. */
+/** The prefix `term 3: `: the term of the given node. Empty if no such node is up. */
 function termOf({ term }: Spans, up: readonly ShownNode[], node: NodeId | undefined): string {
   const own = up.find((each) => each.node === node)?.view?.term;
   return own === undefined ? "" : `${term} ${own}: `;
@@ -99,7 +99,7 @@ const multicastHeadline: Presentation["headline"] = (scene) => {
   const held = holding.length === 0 ? "" : `; ${holders} ${verb(holding, "holds", "hold")} something back`;
   if (sent === 0 && most <= 0) return sentence(scene, `nothing is delivered yet${held}`);
   const many = least === most ? `each node has delivered ${most}` : `the nodes have delivered ${least} to ${most}`;
-  const of = sent === 0 ? "" : ` of ${sent}`; // Nobody may have said what was sent.
+  const of = sent === 0 ? "" : ` of ${sent}`; // Without a workload, the number of messages sent may be unknown.
   const what = (sent === 0 ? most : sent) === 1 ? "message" : "messages";
   return sentence(scene, `${many}${of} ${what}${held}`);
 };
@@ -110,7 +110,7 @@ function consensusHeadline(words: Spans): Presentation["headline"] {
     for (const { node, event } of scene.events) {
       const { type, value } = unwrapped(event);
       if (type !== "decided" || value === undefined) continue;
-      for (const others of values.values()) others.delete(node); // What it decided last, where it decides again and again.
+      for (const others of values.values()) others.delete(node); // In repeated consensus, only the latest decision counts.
       const text = typeof value === "string" ? value : JSON.stringify(value);
       values.set(text, (values.get(text) ?? new Set()).add(node));
     }
@@ -128,7 +128,7 @@ function consensusHeadline(words: Spans): Presentation["headline"] {
 
 const logHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, decidedIn);
 
-/** Of a log that is agreed on in spite of Byzantine nodes: an entry counts once 2f + 1 nodes have committed it. */
+/** For logs that tolerate Byzantine nodes: an entry counts once 2f + 1 nodes have committed it. */
 export const byzantineLogHeadline = (words: Spans): Presentation["headline"] => logHeadlineWith(words, committedIn);
 
 function logHeadlineWith(words: Spans, progress: (scene: Scene) => string): Presentation["headline"] {
@@ -162,7 +162,7 @@ function committedIn({ nodes }: Scene): string {
   return byQuorum > 0 ? `entry ${byQuorum} is committed by a quorum (2f + 1)` : hardlyDecided(known);
 }
 
-/** The last decided entry of each node, the highest first. */
+/** The index of the last decided entry at each node, highest first. */
 const decidedAt = (nodes: Scene["nodes"]): number[] =>
   nodes.map(({ view }) => view?.log?.decided ?? 0).toSorted((a, b) => b - a);
 
@@ -188,7 +188,7 @@ const membershipHeadline: Presentation["headline"] = (scene) => {
   return sentence(scene, parts.length === 0 ? "nobody is suspected" : parts.join("; "));
 };
 
-/** Where several serve, each for those that follow it. */
+/** For elections with several leaders, each with its own followers. */
 export const superPeersHeadline: Presentation["headline"] = (scene) => {
   const up = upIn(scene);
   const peers = idsOf(up.filter(({ node, view }) => view?.leader === node));
@@ -198,7 +198,7 @@ export const superPeersHeadline: Presentation["headline"] = (scene) => {
   return sentence(scene, `${nodesIn(peers)} ${verb(peers, "is a super-peer", "are super-peers")}; ${rest}`);
 };
 
-/** What an algorithm says of itself, where its family's does not do. */
+/** An algorithm's overrides of its family's presentation. */
 export type DeclaredPresentation = Partial<Presentation>;
 
 const bare = {
@@ -211,7 +211,9 @@ const bare = {
   periodic: [],
 } as const;
 
-/** The words that a headline is made of can be declared; the headline then goes by them. */
+/**
+ * Builds the presentation of a family. An algorithm can override `term` and `spans`, and the headline uses the overrides.
+ */
 const family = (plain: Spans, headline: (words: Spans) => Presentation["headline"]) => {
   return (declared: DeclaredPresentation = {}): Presentation => {
     const own = { term: declared.term ?? plain.term, spans: declared.spans ?? plain.spans };
@@ -224,7 +226,7 @@ export const mutexShown = family({ term: "epoch", spans: "section" }, mutexHeadl
 export const multicastShown = family({ term: "view", spans: "views" }, () => multicastHeadline);
 export const consensusShown = family({ term: "round", spans: "doubt" }, consensusHeadline);
 export const logShown = family({ term: "term", spans: "leadership" }, logHeadline);
-/** Of what stands on the coordination service: of its log what a reader looks for, without what only keeps coming. */
+/** For protocols on the coordination service: labels and periodic messages of its log. */
 export const serviceShown: DeclaredPresentation = {
   labels: {
     appendEntries: ["term", "commitIndex"],

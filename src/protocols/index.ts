@@ -36,6 +36,7 @@ import { multicasts } from "./multicasts.ts";
 import { mutualExclusions } from "./mutexes.ts";
 import { overlays } from "./overlays.ts";
 import { services } from "./services.ts";
+import { suggestion } from "./suggestion.ts";
 import { settled } from "./system.ts";
 
 const onRealProcesses = {
@@ -45,7 +46,7 @@ const onRealProcesses = {
 
 const told = (node: NodeId): Tagged => ({ type: "suspect", node }) as Tagged;
 
-/** What is said again and again: that a lease is renewed. */
+/** Periodic messages that renew a lease. */
 const leases = ["coordinator", "confirm", "renew", "confirmed"];
 
 const registry: Readonly<Record<string, RegistryEntry>> = {
@@ -280,27 +281,31 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   // coterie new: election, consensus, membership
 };
 
+/** The names of all registered algorithms, such as `raft`. Use one with `protocolNamed()`. */
 export const protocolNames = Object.keys(registry);
 
-/** @throws UsageError for a name that is not in the registry. */
+/** Returns the registry entry of an algorithm. @throws UsageError if the registry has no such name. */
 export function protocolNamed(name: string): RegistryEntry {
   const found = Object.hasOwn(registry, name) ? registry[name] : undefined;
   if (found === undefined)
-    throw new UsageError("unknown-protocol", unexpected("the protocol", `one of ${protocolNames.join(", ")}`, name));
+    throw new UsageError(
+      "unknown-protocol",
+      `${unexpected("the protocol", "a name that `coterie protocols` lists", name)}${suggestion(name, protocolNames)}`,
+    );
   return found;
 }
 
-/** @throws UsageError for a name that is not among the variants. */
+/** Returns a variant of an algorithm by name. @throws UsageError if the algorithm has no such variant. */
 export function variantNamed(protocol: string, variant: string): Variant {
   const { variants } = protocolNamed(protocol);
   const found = Object.hasOwn(variants, variant) ? variants[variant] : undefined;
   if (found !== undefined) return found;
   const names = Object.keys(variants);
   const wanted = names.length === 0 ? `absent: ${protocol} has none` : `one of ${names.join(", ")}`;
-  throw new UsageError("unknown-variant", unexpected("the variant", wanted, variant));
+  throw new UsageError("unknown-variant", `${unexpected("the variant", wanted, variant)}${suggestion(variant, names)}`);
 }
 
-/** Whether a form of a protocol has to be started to do anything. */
+/** Whether nodes of this form of an algorithm do nothing until they receive a start command. */
 export function hasToStart(protocol: string, variant: string | null = null): boolean {
   const entry = protocolNamed(protocol);
   return (variant === null ? undefined : variantNamed(protocol, variant).mustStart) ?? entry.mustStart;

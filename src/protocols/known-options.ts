@@ -1,20 +1,20 @@
 /**
- * Checks of the options that callers of the public API give, before anything starts.
- * Every refusal is a `UsageError` with the message "expected X of call() to be Y, got Z".
+ * Validates the options of public API calls before anything starts. Every rejection is a `UsageError` with the message
+ * "expected X of call() to be Y, got Z".
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** What one option may be; `wanted` ends the sentence "expected X of call() to be …". */
+/** A constraint on one option. `wanted` completes the sentence "expected X of call() to be …". */
 export interface Rule {
   readonly wanted: string;
   accepts(value: unknown): boolean;
-  /** Whether it may not be left out. */
+  /** Whether the option is required. */
   readonly isNeeded?: true;
-  /** A description of a value whose JSON does not show what it is. */
+  /** Describes a value whose JSON would not be helpful. */
   shown?(value: unknown): string | undefined;
 }
 
-/** One for each option there is, so that none goes unchecked. */
+/** One rule for each option, so that none goes unchecked. */
 export type Rules<O> = { readonly [K in keyof Required<O>]: Rule };
 
 export const flag: Rule = { wanted: "true or false", accepts: (value) => typeof value === "boolean" };
@@ -46,10 +46,11 @@ export const oneOf = (...words: readonly string[]): Rule => ({
 export const needed = (rule: Rule): Rule => ({ ...rule, isNeeded: true });
 
 /**
- * A misspelt option would be ignored: `acquire({ timeout: 5 })` would wait forever.
- * @param call as the caller wrote it, such as `acquire`.
- * @param path of options inside others, such as `limits`.
- * @throws UsageError that names the first wrong option, and the call.
+ * Checks the options of a call. Without this check, a misspelled option would be ignored: `acquire({ timeout: 5 })` would
+ * wait forever.
+ * @param call the name of the call, such as `acquire`.
+ * @param path the path of nested options, such as `limits`.
+ * @throws UsageError that names the first invalid option and the call.
  */
 export function requireOptions<O extends object>(call: string, given: unknown, rules: Rules<O>, path = ""): void {
   if (!isObject(given))
@@ -62,7 +63,7 @@ export function requireOptions<O extends object>(call: string, given: unknown, r
   }
 }
 
-/** @throws UsageError that names `what`. */
+/** Checks one value. @throws UsageError that names `what`. */
 export function requireRule(what: string, value: unknown, rule: Rule): void {
   if (!isKept(rule, value)) throw refusal(what, rule.wanted, rule.shown?.(value) ?? value);
 }
@@ -82,7 +83,7 @@ function unknownOption(call: string, path: string, stray: string, known: readonl
   return new UsageError("bad-option", `${unexpected(whose, `among ${known.join(", ")}`, stray)}${hint}`);
 }
 
-/** The known word that a slip of the pen, or half a word, may stand for; null if none is near. */
+/** The known word that a misspelled or truncated word probably means. Null if none is close. */
 function nearest(stray: string, known: readonly string[]): string | null {
   const wanted = stray.toLowerCase();
   const rated = known.map((word) => {
@@ -94,7 +95,7 @@ function nearest(stray: string, known: readonly string[]): string | null {
   return best !== undefined && best.distance <= Math.max(1, stray.length / 3) ? best.word : null;
 }
 
-/** How many letters have to be inserted, left out or changed. */
+/** The number of letters that must be inserted, deleted or changed. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...from].entries()) {

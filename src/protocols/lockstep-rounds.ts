@@ -1,4 +1,4 @@
-/** The part of the registry in which everybody brings a value, and rounds end for all together. */
+/** Registry entries of algorithms where every node proposes a value and rounds end for all nodes at once. */
 import { floodSet } from "./consensus/flood-set.ts";
 import { interactiveConsistency, signedInteractiveConsistency } from "./consensus/interactive-consistency.ts";
 import { lockstep } from "./consensus/lockstep/lockstep.ts";
@@ -6,7 +6,7 @@ import { entry, type RegistryEntry } from "./entry.ts";
 import { consensusOfAll } from "./family.ts";
 import { settled } from "./system.ts";
 
-/** What each node brings, where nodes begin by themselves. */
+/** The value that each node proposes, if nodes start by themselves. */
 const values = ["a", "b", "c", "d"];
 
 export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {

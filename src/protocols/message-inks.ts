@@ -1,13 +1,15 @@
-/** Which of a protocol's messages has which ink: the same in all forms of it, and wherever it is drawn. */
+/** The ink (color and pattern) of each message type of a protocol. It is the same in all forms and all drawings. */
 import type { ShapeNode } from "../core/shape.ts";
 import { type AnyProtocol, protocolNamed, protocolNames } from "./index.ts";
 
 type Fields = Readonly<Record<string, ShapeNode>>;
 
 /**
- * By full names such as `election.answer`, the place in the list of inks. The textbook's messages come first; those that
- * only keep coming are last. What a hardened or assembled form calls `mutex.request` is the textbook's `request`.
- * Empty for what is not in the registry.
+ * Maps full message names, such as `election.answer`, to indexes in the list of inks. Messages of the textbook form come
+ * first,
+ * periodic messages last. A hardened or assembled form's `mutex.request` is the textbook's `request`. Empty if the
+ * protocol is
+ * not in the registry.
  */
 export function messageInksOf(protocol: string): Readonly<Record<string, number>> {
   if (!protocolNames.includes(protocol)) return {};
@@ -20,12 +22,12 @@ const inksMade = new Map<string, Readonly<Record<string, number>>>();
 
 function inksIn(protocol: string): Record<string, number> {
   const { periodic } = protocolNamed(protocol).presentation;
-  /** One type by all its names. */
+  /** Each type with all its names. */
   const types: string[][] = [];
   for (const names of formsOf(protocol).map(messageTypesOf)) {
     const taken = new Set<string[]>();
     for (const name of names) {
-      // A form that has two of them, such as the multicast below another's, draws them apart.
+      // A form may have two messages of one name, for example a multicast on top of another. They get different inks.
       const free = types.filter((type) => !taken.has(type));
       const own =
         free.find((type) => type.includes(name)) ?? free.find((type) => type.some((one) => isSame(one, name)));
@@ -39,7 +41,7 @@ function inksIn(protocol: string): Record<string, number> {
   return Object.fromEntries(inOrder.flatMap((names, place) => names.map((name) => [name, place])));
 }
 
-/** All forms in which a protocol runs: the textbook's first, that of real processes last. */
+/** All forms of a protocol: the textbook form first, the form for real processes last. */
 export function formsOf(protocol: string): AnyProtocol[] {
   const { model, node, variants } = protocolNamed(protocol);
   return [model(), ...Object.values(variants).map((variant) => variant.model()), node()];
@@ -47,7 +49,7 @@ export function formsOf(protocol: string): AnyProtocol[] {
 
 const isSame = (one: string, other: string): boolean => one.endsWith(`.${other}`) || other.endsWith(`.${one}`);
 
-/** What it sends, by full names, in the order in which it declares them. */
+/** The full names of its message types, in the order of their declaration. */
 export function messageTypesOf({ shapes }: AnyProtocol): string[] {
   return namesIn(shapes.message ?? {});
 }
@@ -64,11 +66,11 @@ function fieldsOf(variants: Readonly<Record<string, ShapeNode>>): Record<string,
   );
 }
 
-// How pictures of a protocol's runs are drawn: what its messages look like, and which of them wait for an answer.
+// Drawing a protocol's runs: the inks of its messages, and which messages wait for a reply.
 
 type ByName<T> = Readonly<Record<string, T>>;
 
-/** Nothing of its own for what is not in the registry. */
+/** Inks and withheld replies of a protocol. Both are empty if it is not in the registry. */
 export function drawnAs(protocol: string): { readonly inks: ByName<number>; readonly withheld: ByName<string> } {
   const withheld = protocolNames.includes(protocol) ? protocolNamed(protocol).presentation.withheld : {};
   return { inks: messageInksOf(protocol), withheld };

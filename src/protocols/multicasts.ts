@@ -1,4 +1,4 @@
-/** The registry's lines of the multicasts. */
+/** Registry entries of the multicasts. */
 import type { Property, Tagged } from "../core/protocol.ts";
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
@@ -53,7 +53,7 @@ const stateInViews = (order: keyof typeof withState) =>
     mustStart: true,
   }) as const;
 
-/** As channels of `join()` run it. */
+/** The form that channels of `join()` run. */
 const channel = (order: Order, ...orders: readonly Property<never>[]) =>
   ({
     channel: {

@@ -1,4 +1,4 @@
-/** The registry's lines of the mutual exclusions. */
+/** Registry entries of the mutual exclusion algorithms. */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";

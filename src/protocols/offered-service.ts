@@ -1,4 +1,4 @@
-/** The coordination service for others: its assembly and its words. */
+/** The coordination service exports of `coterie/protocols`. */
 export {
   type CoordinationService,
   type CoordinationServiceOptions,

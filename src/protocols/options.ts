@@ -1,6 +1,9 @@
 /**
- * The options of an algorithm. Each algorithm declares one table: for each option its shape, range, default and meaning.
- * The type of the options, their checks, the studio's form, `coterie protocols NAME` and the tables of the docs are derived from it.
+ * The options of algorithms. Each algorithm declares one table with the shape, range, default and meaning of every
+ * option.
+ * The type of the options, their validation, the studio's form, `coterie protocols NAME` and the tables in the docs are
+ * derived
+ * from it.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -10,12 +13,12 @@ import { boolean, list, natural, problem, real, type Shape, struct } from "../co
 export interface Option<T> {
   readonly shape: Shape<T>;
   readonly default: T;
-  /** What it sets, as a phrase. Markdown: names of options and values are code spans. */
+  /** A phrase that describes the option, in Markdown. Names of options and values are code spans. */
   readonly help: string;
   readonly range: Range;
 }
 
-/** The bounds of a number: `above` and `below` are excluded, `min` and `max` included. */
+/** The bounds of a number: `above` and `below` are exclusive, `min` and `max` inclusive. */
 export interface Range {
   readonly above?: number;
   readonly min?: number;
@@ -23,45 +26,53 @@ export interface Range {
   readonly max?: number;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: options of several types stand in one table.
+// biome-ignore lint/suspicious/noExplicitAny: one table holds options of several types.
 type Fields = Readonly<Record<string, Option<any>>>;
 
+/** The options of one algorithm. */
 export interface OptionTable<O extends object> {
   readonly defaults: O;
-  /** The defaults, overridden by the given values. @throws UsageError for an unknown option or a value out of range */
+  /**
+   * Returns the defaults, overridden by the given values. @throws UsageError if an option is unknown or out of range.
+   */
   settle(given: Partial<O> | undefined): O;
 }
 
+/** The type of the options that a table declares. */
 export type OptionsOf<T> = T extends OptionTable<infer O> ? O : never;
 /** The values of options that several tables share. */
 export type ValuesOf<F> = { [K in keyof F]: F[K] extends Option<infer T> ? T : never };
 
+/** Declares an option. @param preset the default @param help a phrase that describes the option */
 export const option = <T>(shape: Shape<T>, preset: NoInfer<T>, help: string, range: Range = {}): Option<T> => ({
   shape,
   default: preset,
   help,
   range,
 });
+/** Declares an option that is true or false. */
 export const flag = (preset: boolean, help: string): Option<boolean> => option(boolean, preset, help);
-/** A number above 0, such as a time in milliseconds. */
+/** Declares a number above 0, such as a time in milliseconds. */
 export const positive = (preset: number, help: string, range: Range = {}): Option<number> =>
   option(real, preset, help, { above: 0, ...range });
-/** A whole number of 1 or more. */
+/** Declares a whole number of 1 or more. */
 export const count = (preset: number, help: string, range: Range = {}): Option<number> =>
   option(natural, preset, help, { above: 0, ...range });
-/** A whole number of 0 or more; the help says what 0 means. */
+/** Declares a whole number of 0 or more. The help text explains the meaning of 0. */
 export const whole = (preset: number, help: string, range: Range = {}): Option<number> =>
   option(natural, preset, help, range);
 
-/** Node ids that a caller owns. */
+/** The shape of a list of node ids. The caller owns the list. */
 export const nodeIds = (maxItems: number): Shape<readonly NodeId[]> => list(natural, maxItems);
 
-/** @throws UsageError always: the option is not as `expected`. */
+/** Throws a UsageError which says that the option is not as `expected`. */
 export type Refuse<O> = (name: keyof O & string, expected: string) => never;
 
 /**
- * @param owner the name of the algorithm, in errors.
- * @param check refuses values that do not go together.
+ * Declares the options of one algorithm.
+ * @param owner the name of the algorithm, for error messages.
+ * @param fields the options by name.
+ * @param check rejects values that are incompatible with each other.
  */
 export function optionTable<F extends Fields>(
   owner: string,
@@ -93,7 +104,7 @@ export function optionTable<F extends Fields>(
   };
 }
 
-/** Refuses every option: the algorithm has none. @throws UsageError */
+/** Rejects every option, for algorithms that have none. @throws UsageError if any option is given. */
 export const requireNoOptions = (owner: string, given: object | undefined): void =>
   void optionTable(owner, {}).settle(given);
 
@@ -103,7 +114,7 @@ const isWithin = ({ above, min, below, max }: Range, value: unknown): boolean =>
   (below === undefined || (value as number) < below) &&
   (max === undefined || (value as number) <= max);
 
-/** The values that an option takes, such as "a whole number > 0 and <= 100". */
+/** Describes the accepted values, such as "a whole number > 0 and <= 100". */
 export function rangeText({ shape, range }: Pick<Option<unknown>, "shape" | "range">): string {
   const bounds = { above: ">", min: ">=", below: "<", max: "<=" } as const;
   const limits = Object.entries(bounds).flatMap(([name, sign]) => {
@@ -115,28 +126,31 @@ export function rangeText({ shape, range }: Pick<Option<unknown>, "shape" | "ran
 
 /** An option that a caller of a protocol can set. */
 export interface DeclaredOption extends Option<unknown> {
-  /** The names of the parts around it, the outermost first; empty if it is the algorithm's own. */
+  /** The names of the enclosing parts, outermost first. Empty if the option belongs to the algorithm itself. */
   readonly path: readonly string[];
   readonly name: string;
 }
 
 interface Declarations {
   readonly path: readonly string[];
-  /** Options that the form of the algorithm has set, so that a caller cannot. */
+  /** Options that this form of the algorithm fixes, so that callers cannot set them. */
   readonly fixed: readonly string[];
   readonly found: Map<string, readonly DeclaredOption[]>;
 }
 
 let declaring: Declarations | null = null;
 
-/** All options that a protocol settles while it is made; their defaults are those of this form of it. */
+/** Returns all options that a protocol settles while it is created, with the defaults of this form. */
 export function declaredOptions(make: (options?: object) => unknown): readonly DeclaredOption[] {
   const found: Declarations["found"] = new Map();
   within({ path: [], fixed: [], found }, () => make());
   return [...found.values()].flat().filter((each) => isTaken(each, make));
 }
 
-/** Whether a caller may give it there: what is settled outside the parts of an assembly is handed on to one of them. */
+/**
+ * Whether callers can set the option at this path. Options settled outside the parts of an assembly belong to one of the
+ * parts.
+ */
 function isTaken({ path, name, default: preset }: DeclaredOption, make: (options: object) => unknown): boolean {
   try {
     make([...path, name].reduceRight<unknown>((inner, part) => ({ [part]: inner }), preset) as object);
@@ -147,7 +161,7 @@ function isTaken({ path, name, default: preset }: DeclaredOption, make: (options
   }
 }
 
-/** The options of the protocol that is made here are given under this name. */
+/** Creates a protocol whose options are given under the name of a part. */
 export function inPart<T>(part: string, make: () => T): T {
   if (declaring === null) return make();
   const { path, fixed, found } = declaring;
@@ -155,11 +169,16 @@ export function inPart<T>(part: string, make: () => T): T {
   return within({ path: [...path, part], fixed: own, found }, make);
 }
 
-/** Callers cannot set these; options of a part are named with it, as in `client.reads`. */
+/**
+ * Fixes options so that callers cannot set them. Options of a part are prefixed with its name, as in `client.reads`.
+ */
 export const withFixed = <T>(names: readonly string[], make: () => T): T =>
   declaring === null ? make() : within({ ...declaring, fixed: [...declaring.fixed, ...names] }, make);
 
-/** An inner algorithm settles options again that were handed down to it: the outer declaration counts. */
+/**
+ * Records a declaration. An inner algorithm settles the options passed to it again, so the first (outer) declaration
+ * counts.
+ */
 function declare(all: readonly [string, Option<unknown>][], settled: object): void {
   if (declaring === null || declaring.found.has(declaring.path.join("."))) return;
   const { path, fixed, found } = declaring;
@@ -181,7 +200,7 @@ function within<T>(now: Declarations, make: () => T): T {
   }
 }
 
-/** Refuses names that are not parts of an assembly: the options of a misspelt part would be ignored. */
+/** Rejects names that are not parts of an assembly. Otherwise the options of a misspelled part would be ignored. */
 export function requireParts(owner: string, given: object, parts: readonly string[]): void {
   const stray = Object.keys(given).find((name) => !parts.includes(name));
   if (stray !== undefined)

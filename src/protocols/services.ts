@@ -1,4 +1,4 @@
-/** The registry's lines of services: systems that offer more than one thing. */
+/** Registry entries of services: systems that offer more than one primitive. */
 import { boundedRaft } from "./consensus/raft/bounded.ts";
 import { entry, type RegistryEntry } from "./entry.ts";
 import { mutualExclusion } from "./family.ts";

@@ -1,26 +1,26 @@
 /**
- * One writer, any number of listeners, lines of JSON. A line is made when its item is published, once for all
- * listeners: what the item refers to may change afterwards. A listener that falls behind loses lines and is told how
- * many; the writer never waits and its memory stays bounded.
+ * One writer, any number of listeners, lines of JSON. An item is serialized once for all listeners when it is published,
+ * because the objects it refers to may change later. A listener that falls behind loses lines and receives their number. The
+ * writer never waits, and its memory is bounded.
  */
 export interface Broadcast<T> {
   readonly listeners: number;
-  /** Whether a published item reaches anybody: while somebody listens, and at first, while the opening is kept. */
+  /** Whether published items are used: while there are listeners, and at first while the opening is kept. */
   readonly wanted: boolean;
   publish(item: T): void;
   /**
-   * The lines of the first seconds, for the first who asks: the starter of a process can listen only once it runs, and
-   * would miss how it began. Empty if that is too long ago.
+   * The lines of the first seconds, for the first caller. A program that starts a process can listen only once it runs, and
+   * would otherwise miss its start. Empty if that was too long ago.
    */
   takeOpening(): readonly string[];
-  /** Batches of lines from now on, at most one batch per `everyMs`, until `signal` aborts. */
+  /** Batches of lines from now on, at most one per `everyMs`, until `signal` aborts. */
   listen(options: { everyMs: number; signal: AbortSignal }): AsyncGenerator<Batch, void, undefined>;
 }
 
 export interface Batch {
-  /** Each ends with a line feed. */
+  /** Each line ends with a line feed. */
   readonly lines: readonly string[];
-  /** How many lines were lost after these because the listener was too slow. */
+  /** How many lines after these were lost because the listener was too slow. */
   readonly dropped: number;
 }
 
@@ -30,14 +30,14 @@ interface Inbox {
   dropped: number;
 }
 
-/** What waits for one listener, in UTF-16 units. */
+/** The limit of the lines queued for one listener, in UTF-16 units. */
 const MAX_LENGTH = 4 * 1024 * 1024;
 
-/** The opening is kept for so long, and up to so many lines; like what waits for a listener it is bounded in length. */
+/** How long the opening is kept, and up to how many lines. Its length has the same limit as a listener's queue. */
 const OPENING_MS = 10_000;
 const OPENING_LINES = 5_000;
 
-/** @param capacity how many lines may wait for one listener; they are bounded in length, too. */
+/** @param capacity how many lines can be queued for one listener. Their total length is bounded, too. */
 export function broadcast<T>(capacity: number): Broadcast<T> {
   const inboxes = new Set<Inbox>();
   const began = performance.now();
@@ -68,7 +68,7 @@ export function broadcast<T>(capacity: number): Broadcast<T> {
       }
       for (const inbox of inboxes) {
         const isFull = inbox.lines.length >= capacity || inbox.length + line.length > MAX_LENGTH;
-        // Once one is lost, all that follow are, so that there is one gap and it is at the end.
+        // After one lost line, drop all later ones, so that there is one gap and it is at the end.
         if (isFull || inbox.dropped > 0) inbox.dropped += 1;
         else {
           inbox.lines.push(line);

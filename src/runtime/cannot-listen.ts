@@ -1,7 +1,7 @@
 import { EnvironmentError } from "../core/errors.ts";
 import { formatHostPort, type HostPort } from "./host-port.ts";
 
-/** @param what is served there, such as `for clients`; empty: what members say to each other. */
+/** @param what names the purpose of the address, such as `for clients`. Empty for the links between members. */
 export function cannotListen(address: HostPort, what: string, cause: unknown): EnvironmentError {
   const { code, message } = cause as NodeJS.ErrnoException;
   const why = code === "EADDRINUSE" ? "it is taken: stop what listens there or choose another" : message;

@@ -1,4 +1,4 @@
-/** Certificates as files: a member reads its own when it starts, and again while it runs. */
+/** Certificate files. A member reads its own when it starts and checks them for changes while it runs. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
@@ -8,19 +8,19 @@ import type { Log } from "./log.ts";
 import type { CertificateUse, Counts } from "./metrics.ts";
 import type { Platform, Timer, TlsMaterial } from "./platform/platform.ts";
 
-/** A renewal has days of time. */
+/** A renewed certificate is usually available days before the old one expires. */
 const LOOK_EVERY_MS = 30_000;
 const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
 
-/** Paths of a member's certificate, its key and the authority of all members; `{id}` is replaced by the id. */
+/** Paths of a member's certificate, its key and the CA certificate of all members. `{id}` is replaced by the id. */
 export interface TlsFiles {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
 }
 
-/** Paths, or the PEM texts that are there. */
+/** Paths, or the PEM texts in their files. */
 export interface Pems {
   readonly cert: string;
   readonly key: string;
@@ -31,7 +31,7 @@ export interface RenewalOptions<P extends Pems> {
   readonly platform: { readonly timers: Platform["timers"]; readonly clock: Pick<Platform["clock"], "wall"> };
   readonly id: NodeId;
   readonly use: CertificateUse;
-  /** Where the files are; null: there is no TLS. */
+  /** The paths of the files. Null: no TLS. */
   readonly files: P | null;
   readonly counts: Pick<Counts, "certificateDays">;
   readonly log: Log;
@@ -39,13 +39,13 @@ export interface RenewalOptions<P extends Pems> {
 }
 
 /**
- * Reads the files again now and then, until `stop` is called: what has changed is used for new connections, and those that are open
- * stay. Files that cannot be used change nothing, and the log says so once. It also says when a certificate runs out soon, or has.
+ * Checks the files regularly until `stop` is called. Changed certificates are used for new connections; open connections are
+ * kept. Unusable files change nothing and are logged once. It also warns when a certificate will expire soon or has expired.
  */
 export class CertificateRenewal<P extends Pems> {
   readonly #options: RenewalOptions<P>;
   readonly #timer: Timer | null;
-  /** Null before the first look, which may already find others than those that the member has started with. */
+  /** Null before the first check. That check may already find other files than those the member started with. */
   #used: P | null = null;
   #isLooking = false;
 
@@ -68,7 +68,7 @@ export class CertificateRenewal<P extends Pems> {
       if (files === null) return;
       const found = await readPems(files, id);
       if (this.#used === null || !isSame(found, this.#used)) {
-        createSecureContext(found); // A certificate and a key of which only one has been written yet do not fit together.
+        createSecureContext(found); // Fails while only one of a new certificate and its key has been written.
         renew(found);
         const isNew = this.#used !== null;
         this.#used = found;
@@ -112,7 +112,7 @@ export async function readTls(tls: TlsFiles | null, id: NodeId): Promise<TlsMate
   return tls && readPems(tls, id);
 }
 
-/** `{id}` in a path stands for the member's id. @throws EnvironmentError if a file cannot be read */
+/** `{id}` in a path is replaced by the member's id. @throws EnvironmentError if a file cannot be read */
 export async function readPems<P extends Pems>(files: P, id: NodeId): Promise<P> {
   const { cert, key, ca } = files;
   const texts = { cert: await readPem(cert, id), key: await readPem(key, id) };

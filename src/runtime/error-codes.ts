@@ -1,7 +1,7 @@
 /**
- * Every error code that a program or a person can get, by the class of the error and by topic. Each text is one sentence on the
- * meaning, then the remedy. docs/reference/errors.md is written from it, and test/docs/errors.test.ts compares both with the
- * code. Import only types from here: nothing needs the texts when a program runs.
+ * Every error code that a program or a person can get, by error class and topic. Each text is one sentence on the meaning, then
+ * the remedy. docs/reference/errors.md is generated from it, and test/docs/errors.test.ts compares both with the code. Import
+ * only types from here, because the texts are not needed at run time.
  */
 import type { Refusal } from "./transport/frames.ts";
 
@@ -66,7 +66,7 @@ const coordination = {
   },
 } as const;
 
-/** The caller must act: an argument, an option, a file or a command is not as expected. Nothing was done. */
+/** The caller must act: an argument, an option, a file or a command is wrong. Nothing was done. */
 const usage = {
   "Calls of members and clients": {
     "bad-option": "An option has a wrong value or is unknown. Correct it; the message names the expected value.",
@@ -245,7 +245,7 @@ const environment = {
   },
 } as const;
 
-/** An algorithm is wrong, or a check has found a violation. Nothing may continue from here. */
+/** An algorithm is wrong, or a check has found a violation. The run must stop here. */
 const invariant = {
   "Results of checks": {
     violated: "A property is violated. Look at the counterexample.",
@@ -312,7 +312,7 @@ export const phases = {
 
 export type Phase = keyof typeof phases;
 
-/** The `code` of an HTTP answer, or of the goodbye on a WebSocket, that is not the code of an error above. */
+/** The `code` of an HTTP response, or of the final message on a WebSocket, that is not the code of an error above. */
 export const pageCodes = {
   absent: "The key does not exist (404). Nothing to do.",
   changed: "The key was not last written at `ifRevision` (409). Read it again, then retry.",

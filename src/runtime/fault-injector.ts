@@ -1,7 +1,7 @@
 /**
- * The fault injector: a real node's messages can be dropped, delayed or cut off by command, for demos and tests. It stands
- * before the transport, so what it drops never left. Delays keep a link's messages in order; datagrams, which IP multicast
- * loses, copies and lets overtake each other anyway, can be treated so here, too, for each receiver by itself.
+ * The fault injector: drops, delays or cuts off a real node's messages on request, for demos and tests. It sits before the
+ * transport, so a dropped message never left the node. Delayed messages of one link keep their order. Datagrams can also be
+ * lost, duplicated and reordered, separately for each receiver, because IP multicast does that anyway.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -9,22 +9,22 @@ import { list, natural, problem, real, struct } from "../core/shape.ts";
 import type { Random } from "./platform/platform.ts";
 
 export interface Faults {
-  /** Messages to these nodes are dropped. */
+  /** Drop messages to these nodes. */
   cutTo: NodeId[];
-  /** The probability that a message is dropped, 0 … 1. */
+  /** The probability that a message is dropped, 0 to 1. */
   dropRate: number;
-  /** Every message waits for a time drawn between the two first. */
+  /** Delay every message by a time drawn uniformly from this range. */
   delayMs: { min: number; max: number };
-  /** What becomes of datagrams besides. */
+  /** Additional faults for datagrams. */
   datagrams?: DatagramFaults;
 }
 
-/** Probabilities, 0 … 1, for each datagram and receiver. */
+/** Probabilities from 0 to 1, applied to each datagram and receiver. */
 export interface DatagramFaults {
   dropRate: number;
-  /** It comes again a little later. */
+  /** The datagram arrives a second time, a little later. */
   duplicateRate: number;
-  /** It comes after some that were sent later. */
+  /** The datagram arrives after some that were sent later. */
   reorderRate: number;
 }
 
@@ -37,12 +37,12 @@ const faultsShape = struct<Omit<Faults, "datagrams">>({
 const datagramsShape = struct<DatagramFaults>({ dropRate: real, duplicateRate: real, reorderRate: real });
 const soundDatagrams: DatagramFaults = { dropRate: 0, duplicateRate: 0, reorderRate: 0 };
 
-/** Longer than any demo waits for, and short enough that what is held back leaves while somebody remembers why. */
+/** Longer than any demo needs, and short enough that users still remember why a message arrives late. */
 const MAX_DELAY_MS = 60_000;
 
 /**
- * The faults that somebody asks for; of a fault that they leave out there is none.
- * @throws UsageError that names the field.
+ * Parses requested faults. Faults that are left out are off.
+ * @throws UsageError if a field is invalid. The message names it.
  */
 export function readFaults(asked: unknown): Faults {
   if (!isRecord(asked)) throw new UsageError("bad-faults", unexpected("faults", "an object", asked));
@@ -60,7 +60,7 @@ export function readFaults(asked: unknown): Faults {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What is wrong, in one sentence that names the field, or null. */
+/** The problem, in one sentence that names the field. Null if there is none. */
 function faultsProblem(faults: unknown): string | null {
   const wrong = problem(faultsShape, faults, "faults");
   if (wrong !== null) return wrong;
@@ -83,21 +83,21 @@ function datagramsProblem(datagrams: unknown): string | null {
 
 export const noFaults: Faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max: 0 } };
 
-/** What becomes of one message: it is lost, or it leaves after so many milliseconds. */
+/** The fate of one message: lost, or sent after this many milliseconds. */
 export type Verdict = "cut" | "dropped" | number;
 
-/** What becomes of one datagram on its way to one member: it is lost, or it arrives after so many milliseconds each time. */
+/** The fate of one datagram for one member: lost, or delivered once after each of these delays in milliseconds. */
 export type DatagramVerdict = "cut" | "dropped" | readonly number[];
 
 export interface FaultInjector {
   faults: Faults;
-  /** There are no faults. */
+  /** Whether all faults are off. */
   readonly isCalm: boolean;
   verdict(to: NodeId): Verdict;
   datagramVerdict(to: NodeId): DatagramVerdict;
 }
 
-/** Far more than datagrams that leave one after the other are apart. */
+/** Much longer than the time between consecutive datagrams. */
 const OVERTAKEN_MS = { min: 1, max: 20 };
 
 export function faultInjector({ fraction }: Pick<Random, "fraction">): FaultInjector {

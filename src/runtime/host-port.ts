@@ -1,4 +1,4 @@
-/** An address as a program holds it, and as people write it. */
+/** Host and port of an address, and its text form. */
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 export interface HostPort {
@@ -14,7 +14,7 @@ export const MAX_PORT = 65_535;
 
 const HOST_NAME = /^(?!-)[a-z\d_-]{1,63}(\.[a-z\d_-]{1,63})*$/i;
 
-/** Null for anything else than `host:port`. Port 0 is let through: whether it makes sense depends on its use. */
+/** Null for anything but `host:port`. Accepts port 0, since only its user knows whether it makes sense. */
 export function parseHostPort(text: string): HostPort | null {
   const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
   if (match === null) return null;
@@ -29,19 +29,19 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");
 
-/** Whether nobody outside this machine can reach the host. */
+/** Whether the host is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   if (isIP(host) === 0) return host.toLowerCase() === "localhost";
   return loopback.check(host, isIPv6(host) ? "ipv6" : "ipv4");
 }
 
-/** Whether it means all interfaces of a machine. */
+/** Whether the host means all interfaces of a machine. */
 export const isWildcard = (host: string): boolean => host === "0.0.0.0" || host === "::";
 
-/** A name or an address, without a port. */
+/** A host name or IP address, without a port. */
 export const isHost = (text: string): boolean => isIPv6(text) || isName(text);
 
-/** Digits and dots alone are an address or a slip of the pen, never a name. */
+/** Digits and dots alone are an IP address or a typo, never a host name. */
 function isName(host: string): boolean {
   return /^[\d.]+$/.test(host) ? isIPv4(host) : host.length <= 253 && HOST_NAME.test(host);
 }

@@ -1,7 +1,6 @@
 /**
- * The host: one node of a protocol on a real clock. Each stimulus (a message, a timer that ran out, a command) is one
- * `dispatch`, run to its end; listeners to the trace see it as it happens, and nobody pays for a trace that
- * nobody listens to.
+ * The host runs one node of a protocol on a real clock. Each stimulus (a message, an expired timer, a command) is one
+ * `dispatch`, run to its end. Trace listeners see it as it happens, and a trace without listeners costs nothing.
  */
 import { EnvironmentError, UsageError } from "../core/errors.ts";
 import { slotFinder, slotsOf } from "../core/journal-slots.ts";
@@ -40,20 +39,20 @@ import { Outbox } from "./outbox.ts";
 import type { Timer } from "./platform/platform.ts";
 import type { SendResult } from "./transport/tcp.ts";
 
-/** A timer this late means that the process stood still: what has arrived meanwhile goes first. */
+/** A timer this late means that the process was paused. Messages that arrived meanwhile are handled first. */
 const LATE_MS = 20;
-/** The system's clock is told in whole milliseconds. */
+/** The system clock has a resolution of whole milliseconds. */
 const WHOLE_MS = 1;
 
-/** A longer journal is not told in the trace when its node starts. */
+/** The trace omits a longer journal when its node starts. */
 const MAX_TOLD_RECORDS = 1_000;
 const MAX_TOLD_LENGTH = 100_000;
 
-/** How many messages wait for `start` at most, and how much of them. */
+/** Limits on the messages that wait for `start`: their number, and the length of their JSON. */
 const MAX_EARLY = 10_000;
 const MAX_EARLY_LENGTH = 4 * 1024 * 1024;
 
-/** Whether the protocol journals, so that its node needs a slot. */
+/** Whether the protocol persists records, so that its node needs a journal slot. */
 export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "slots">): boolean =>
   slotsOf(protocol).length > 0;
 
@@ -64,12 +63,15 @@ const noSignatures: Signatures = { sign: noKeys, isSigned: noKeys };
 
 interface ArmedTimer {
   readonly due: number;
-  /** The same on the scale of the system's clock, which goes on while the machine sleeps, and may be set. */
+  /** The same time on the system clock, which continues while the machine sleeps and may be set. */
   readonly wallDue: number;
   readonly handle: Timer;
 }
 
-/** Nobody makes a thousand requests each millisecond of a process's life: so no later one gives an id again. */
+/**
+ * Request ids start at this multiple of the wall clock, so they do not repeat after a restart: no process makes more per
+ * millisecond.
+ */
 const REQUESTS_PER_MS = 1_000;
 
 export class Host<V extends Vocabulary> {
@@ -84,19 +86,19 @@ export class Host<V extends Vocabulary> {
   readonly #slotOf: (record: RecordOf<V>) => unknown;
   readonly #platform: HostOptions<V>["platform"];
   readonly #startedAt: number;
-  /** Whose message the step that runs handles. */
+  /** The sender of the message that the current step handles. */
   #from: NodeId | null = null;
-  /** How many messages it has sent to itself. */
+  /** How many messages the node has sent to itself. */
   #toSelf = 0;
   #phase: "new" | "running" | "stopped" = "new";
   #early: { from: NodeId; message: MessageOf<V>; id: () => MessageId }[] = [];
-  /** Of their JSON. */
+  /** The length of their JSON. */
   #earlyLength = 0;
   #picture: View | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  /** Who waits for what is to be answered; null: nobody. */
+  /** The callers of open requests. Null for a request whose caller does not wait. */
   readonly #open: OpenRequests<Waiting<V> | null>;
-  /** Events of the step that runs, for the application: it hears of them when the step has ended. */
+  /** Events of the current step. The application receives them when the step has ended. */
   #events: { event: EventOf<V>; until: number | null }[] = [];
 
   constructor(options: HostOptions<V>) {
@@ -118,7 +120,7 @@ export class Host<V extends Vocabulary> {
     this.#ctx = this.#context(self, this.#peers);
   }
 
-  /** Another node, which the protocol finds among its peers from its next step on. Of a protocol whose members change. */
+  /** Adds a peer, visible to the protocol from its next step on. For protocols whose members change. */
   meet(node: NodeId): void {
     if (node === this.#options.self || this.#peers.includes(node)) return;
     this.#peers.push(node);
@@ -129,7 +131,7 @@ export class Host<V extends Vocabulary> {
     return this.#options.protocol.view(this.#state, this.#options.self);
   }
 
-  /** A copy. */
+  /** A copy of the state. */
   get state(): StateOf<V> {
     return clone(this.#state);
   }
@@ -144,7 +146,7 @@ export class Host<V extends Vocabulary> {
     for (const { from, message, id } of early) this.receive(from, message, id);
   }
 
-  /** The message is the node's from now on. What arrives before `start` waits; what arrives after `stop` is lost, as after a crash. */
+  /** Takes ownership of the message. Messages before `start` wait for it. Messages after `stop` are lost, as after a crash. */
   receive(from: NodeId, message: MessageOf<V>, id: () => MessageId): void {
     if (this.#phase === "new" && this.#waits(message)) return void this.#early.push({ from, message, id });
     if (this.#phase !== "running") return this.#loseArrived(id);
@@ -152,23 +154,23 @@ export class Host<V extends Vocabulary> {
     this.#step({ kind: "receive", from, message });
   }
 
-  /** Whether there is room for it until the node starts. */
+  /** Whether the queue of early messages has room for it. */
   #waits(message: MessageOf<V>): boolean {
     if (this.#early.length >= MAX_EARLY || this.#earlyLength > MAX_EARLY_LENGTH) return false;
     this.#earlyLength += JSON.stringify(message).length;
     return this.#earlyLength <= MAX_EARLY_LENGTH;
   }
 
-  /** Takes a command from outside. @throws UsageError if it is not one of the protocol's, or the node does not run. */
+  /** Runs a command from outside. @throws UsageError if the protocol has no such command, or the node is not running */
   command(command: unknown): void {
     this.#requireCommand(command);
     this.carryOut(command as CommandOf<V>);
   }
 
   /**
-   * Gives the node a command that it is to answer; the host puts the id into its field `request`. The reply leaves as messages
-   * do, when what it tells is durable. Rejects if the node stops first.
-   * @throws UsageError as `command` does
+   * Runs a command that expects a reply; the host sets its field `request`. The reply is sent once the records that it depends
+   * on are durable. Rejects if the node stops first.
+   * @throws UsageError like `command`
    */
   request(command: Unnumbered<CommandOf<V>>): Promise<ReplyOf<V>> {
     return new Promise((resolve, reject) => {
@@ -179,9 +181,9 @@ export class Host<V extends Vocabulary> {
   }
 
   /**
-   * The same for a command of this very program, which is the node's from now on, and calls back.
-   * @param numbered the command with that id.
-   * @throws UsageError as `command` does
+   * Like `request`, for a command of this program, with callbacks. The node takes ownership of the command.
+   * @param numbered returns the command with this id
+   * @throws UsageError like `command`
    */
   ask(numbered: (request: RequestId) => CommandOf<V>, waiting: Waiting<V>): void {
     const command = numbered(this.#open.next);
@@ -196,7 +198,7 @@ export class Host<V extends Vocabulary> {
     if (wrong !== null) throw new UsageError("bad-command", wrong);
   }
 
-  /** Takes a command of this very program, which has seen to it that it is one of the protocol's. */
+  /** Runs a command of this program, which has already validated it. */
   carryOut(command: CommandOf<V>): void {
     if ((this.#requestIn?.(command) ?? null) === null) this.#give(command);
     else this.#give(withRequest(command, this.#open.next) as CommandOf<V>, null);
@@ -207,19 +209,19 @@ export class Host<V extends Vocabulary> {
   }
 
   #take(command: CommandOf<V>, waiting?: Waiting<V> | null): void {
-    if (waiting !== undefined) this.#open.add(waiting); // It has that number.
+    if (waiting !== undefined) this.#open.add(waiting); // `#open` assigns the same number.
     if (this.#options.trace.wanted) this.#record({ kind: "command", command });
     this.#step({ kind: "command", command });
   }
 
-  /** How things stand, for somebody who begins to listen to the trace. */
+  /** A snapshot for a new trace listener. */
   snapshot(): TraceEntry<V> {
     return this.#entry({ kind: "view", view: this.view, state: clone(this.#state) });
   }
 
   /**
-   * When the timer runs out, on the platform's clock; null if it is not set. That clock stands still while the
-   * machine sleeps, and so does the timer: for how long that was, by the system's clock, is taken off.
+   * When the timer expires, on the platform's clock. Null if it is not set. That clock stops while the machine sleeps, and so
+   * does the timer, so the time asleep, measured with the system clock, is subtracted.
    */
   dueAt(timer: TimerOf<V>): number | null {
     const armed = this.#timers.get(timer);
@@ -229,12 +231,12 @@ export class Host<V extends Vocabulary> {
     return sleptMs > WHOLE_MS ? armed.due - sleptMs : armed.due;
   }
 
-  /** Whether all that the node has done has left: nothing waits for the journal. */
+  /** Whether all effects of the node have taken place, so that nothing waits for the journal. */
   get isSettled(): boolean {
     return this.#outbox.isClear;
   }
 
-  /** Whether nothing will happen here unless somebody asks: no timer runs, and nothing waits for the journal. */
+  /** Whether nothing will happen here without outside input: no timer runs, and nothing waits for the journal. */
   get isQuiet(): boolean {
     return this.#timers.size === 0 && this.#outbox.isClear;
   }
@@ -324,7 +326,7 @@ export class Host<V extends Vocabulary> {
     };
   }
 
-  /** Nobody can compute another's signatures again, so the trace has those that were made, and those that were wrong. */
+  /** A replay cannot recompute other nodes' signatures, so the trace records the signatures made here and those found wrong. */
   #signatures(): Signatures {
     const { signatures = noSignatures, onWrongSignature } = this.#options;
     return {
@@ -343,8 +345,8 @@ export class Host<V extends Vocabulary> {
   }
 
   #journal(records: readonly RecordOf<V>[], write: (slot: Slot<RecordOf<V>>) => void): void {
-    for (const record of records) this.#slotOf(record); // Or no handler would replay it.
-    write(this.#options.slot as Slot<RecordOf<V>>); // The protocol keeps a journal, so it was given one.
+    for (const record of records) this.#slotOf(record); // Throws if no handler replays the record.
+    write(this.#options.slot as Slot<RecordOf<V>>); // A protocol that persists always has a slot.
     this.#outbox.noteWrite();
   }
 
@@ -353,7 +355,7 @@ export class Host<V extends Vocabulary> {
     if (trace.wanted) this.#record({ kind: "event", event, ...(deadline === undefined ? {} : { until: deadline }) });
     if (onEvent === undefined || isHeard?.(event) === false) return;
     const until = deadline === undefined ? null : this.dueAt(deadline);
-    const own = clone(event); // It may be a piece of the state, which is nobody else's.
+    const own = clone(event); // It may share data with the state.
     if (this.#outbox.isClear) this.#events.push({ event: own, until });
     else this.#holdEvent(own, until);
   }
@@ -386,19 +388,19 @@ export class Host<V extends Vocabulary> {
   }
 
   #holdMessage(message: MessageOf<V>, leave: (held: MessageOf<V>, at: number) => void): void {
-    const held = clone(message); // It may be a part of the state, which goes on changing.
+    const held = clone(message); // It may share data with the state, which changes later.
     const at = this.#platform.clock.stamp();
     this.#outbox.hold(() => leave(held, at));
   }
 
-  /** @param at when the handler sent it: the trace is in the order of steps. */
+  /** @param at when the handler sent it, since the trace is in the order of steps */
   #sendNow(to: NodeId, message: MessageOf<V>, at?: number): void {
     const { self, send } = this.#options;
     const result = to === self ? this.#sendToSelf(message) : send(to, message);
     if (this.#options.trace.wanted) this.#recordSent(to, message, result, at);
   }
 
-  /** What a node sends to itself needs no network, and arrives as any other message: in a step of its own. */
+  /** A message to itself bypasses the network, and arrives like any other message: in a step of its own. */
   #sendToSelf(message: MessageOf<V>): SendResult {
     const own = this.#copies.message(message);
     this.#toSelf += 1;

@@ -1,25 +1,25 @@
-/** The body of a request that has to be JSON, and short unless its reader has room for more. */
+/** Reads the body of a request: JSON, and short unless its reader has room for more. */
 import type { Context } from "hono";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 export const TOO_LONG = "body-too-long";
 
-/** Room for bodies that are not short, shared by all that are being read. */
+/** A memory budget for long bodies, shared by all requests being read. */
 export class BodyRoom {
   readonly #capacity: number;
   #taken = 0;
 
   constructor(
-    /** Of one body. */
+    /** The limit of one body. */
     readonly maxBytes: number,
-    /** Of all together. */
+    /** The limit of all bodies together. */
     capacity: number,
   ) {
     this.#capacity = capacity;
   }
 
-  /** @returns whether there is room for so many more bytes, which are taken then. */
+  /** Reserves this many bytes. @returns whether there was room for them */
   take(bytes: number): boolean {
     if (this.#taken + bytes > this.#capacity) return false;
     this.#taken += bytes;
@@ -32,9 +32,9 @@ export class BodyRoom {
 }
 
 /**
- * @param room for what is longer than a short body.
- * @throws UsageError for another content type, for what is not UTF-8 or does not parse, for whole numbers that would be rounded, and,
- * with the code `TOO_LONG`, for what is too long; EnvironmentError `too-many-bodies` while there is no room.
+ * @param room the budget for bodies that are longer than a short one
+ * @throws UsageError if the content type is not JSON, the body is not UTF-8 or does not parse, or parsing would round an
+ * integer; with code `TOO_LONG` if the body is too long; EnvironmentError `too-many-bodies` if the room is used up
  */
 export async function jsonBody(c: Context, room: BodyRoom | null = null): Promise<unknown> {
   if (!c.req.header("content-type")?.startsWith("application/json"))
@@ -56,12 +56,12 @@ export async function jsonBody(c: Context, room: BodyRoom | null = null): Promis
   }
 }
 
-/** The beginning of a string, or a number: whatever stands there, one of them is read to its end, and nothing is looked at twice. */
+/** The start of a string, or a number. Each match is read to its end, so the scan is linear. */
 const TOKEN = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** Below 10^15 a double holds every whole number. */
+/** A double holds every integer below 10^15 exactly. */
 const LONG = /^-?\d{16,}$/;
 
-/** A whole number in a text of JSON that would become another as it is parsed, such as an id of 64 bits; null if there is none. */
+/** The first integer in a JSON text that parsing would round, such as a 64-bit id. Null if there is none. */
 function roundedNumberIn(text: string): string | null {
   if (!/\d{16}/.test(text)) return null;
   TOKEN.lastIndex = 0;
@@ -77,7 +77,7 @@ const isRounded = (whole: string): boolean => whole.length > MAX_DIGITS || BigIn
 
 const MAX_DIGITS = 40;
 
-/** Behind its closing quote. */
+/** The position after the closing quote. */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;

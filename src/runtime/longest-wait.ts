@@ -1,2 +1,2 @@
-/** Node fires a timer at once if it is to wait longer than this. */
+/** The longest timeout. Node fires a timer immediately if its timeout is longer than this. */
 export const MAX_WAIT_MS = 2 ** 31 - 1;

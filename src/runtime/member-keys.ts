@@ -1,4 +1,4 @@
-/** The keys that members of a cluster sign with: a PEM file with the private key of each, and one with its public key. */
+/** Signing keys of the members: one PEM file per member with its private key, and one with its public key. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,15 +7,15 @@ import type { NodeId, Protocol, Signatures, Vocabulary } from "../core/protocol.
 import { type ShapeNode, variants } from "../core/shape.ts";
 import { ed25519 } from "./signatures.ts";
 
-/** Where they are; `{id}` in a path stands for a member's id. */
+/** Paths of the key files. `{id}` in a path is replaced by a member's id. */
 export interface KeyFiles {
-  /** The member's own private key, which nobody else may read. */
+  /** The member's own private key. Only the member should have access. */
   readonly own: string;
-  /** The public keys, of all members. */
+  /** The public keys of all members. */
   readonly all: string;
 }
 
-/** Whether what runs signs anything, so that its members need keys. */
+/** Whether the protocol signs anything, so that its members need keys. */
 export const needsKeys = ({ shapes }: Pick<Protocol<Vocabulary>, "shapes">): boolean =>
   hasSigned(variants((shapes.message ?? {}) as never));
 
@@ -36,7 +36,10 @@ function hasSigned(shape: ShapeNode): boolean {
   }
 }
 
-/** What member `self` signs and verifies with. @throws UsageError for a file that is missing or holds no Ed25519 key, or another member's. */
+/**
+ * Reads the keys that member `self` signs and verifies with. @throws UsageError if a file is missing, is not an Ed25519 key, or
+ * is another member's key
+ */
 export function readKeys({ own, all }: KeyFiles, self: NodeId, members: readonly NodeId[]): Signatures {
   const secret = keyIn(own, self, "private");
   const known = new Map(members.map((id) => [id, keyIn(all, id, "public")]));
@@ -49,7 +52,9 @@ export function readKeys({ own, all }: KeyFiles, self: NodeId, members: readonly
   return ed25519({ own: secret, all: known });
 }
 
-/** Makes a pair of keys for each member that has none. What is there is kept: what its journal holds was signed with it. */
+/**
+ * Creates a key pair for each member that has none. Existing keys are kept, because the journal has signatures made with them.
+ */
 export function makeKeys({ own, all }: KeyFiles, members: readonly NodeId[]): void {
   for (const id of members) {
     const [secret, open] = [pathOf(own, id), pathOf(all, id)];
@@ -62,7 +67,7 @@ export function makeKeys({ own, all }: KeyFiles, members: readonly NodeId[]): vo
   }
 }
 
-/** Nobody ever reads half of it, and only its owner reads it. */
+/** Writes atomically, so that no reader sees half of the file. Only the owner can read it. */
 function writeWhole(file: string, text: string | Buffer): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600, flush: true });
   renameSync(`${file}.new`, file);

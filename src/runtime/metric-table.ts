@@ -1,9 +1,12 @@
-/** The metrics there are, with where each is read. Prometheus' own client is not needed for this: a registry asks for values. */
+/**
+ * The table of all metrics and how to read each. It does not need Prometheus' own client, since a registry only asks for
+ * values.
+ */
 import { UsageError } from "../core/errors.ts";
 import type { PeerStatus } from "./admin-pages.ts";
 import { type Counts, type Durations, durationBounds, type Tally } from "./metrics.ts";
 
-/** A `Registry` of prom-client, or what takes metrics as it does. */
+/** A `Registry` of prom-client, or a registry with the same interface. */
 export interface MetricRegistry {
   registerMetric(metric: never): void;
   removeSingleMetric(name: string): void;
@@ -20,9 +23,9 @@ export type Metric = Named &
     | { readonly type: "histogram"; readonly read: () => Durations }
   );
 
-/** What is so now. */
+/** Current values of the links to peers. */
 export interface LinkGauges {
-  /** Bytes that wait for a peer or for its acknowledgement. */
+  /** Bytes queued for a peer or not yet acknowledged by it. */
   queuedBytes(): number;
   openLinks(): number;
 }
@@ -36,34 +39,34 @@ export interface ServiceGauges {
   suspected(): number;
   stateCalls(): number;
   hasLogLeader(): boolean;
-  /** How many are open, by kind. */
+  /** How many instances are open, by kind. */
   instances(): Tally<string>;
   watches(): number;
-  /** Null where this member keeps no journal, and so takes no part in the log. */
+  /** Null if this member has no journal, and therefore does not run the log. */
   log(): LogGauges | null;
 }
 
-/** How the replicated log stands at this member, and what all share by it. */
+/** Current values of the replicated log at this member. */
 export interface LogGauges {
   readonly term: number;
   readonly isLeader: boolean;
   readonly lastIndex: number;
   readonly commitIndex: number;
   readonly appliedIndex: number;
-  /** Which no snapshot stands for. */
+  /** Entries after the last snapshot. */
   readonly entries: number;
-  /** By peer; empty where this member does not lead. */
+  /** By peer. Empty if this member does not lead. */
   readonly lag: Tally<string>;
   readonly sessions: number;
   readonly stateBytes: number;
   readonly stateBytesLimit: number;
-  /** Of commands of state machines that this member has not defined. */
+  /** The size of commands for state machines that this member has not defined. */
   readonly undefinedBytes: number;
-  /** Of the last snapshot. */
+  /** The size of the last snapshot. */
   readonly snapshotChars: number;
 }
 
-/** Links to peers, as a transport says how they are. */
+/** The gauges of links to peers, from the status that a transport reports. */
 export function linksOf(peers: () => readonly Pick<PeerStatus, "link" | "queuedBytes">[]): LinkGauges {
   return {
     queuedBytes: () => peers().reduce((sum, peer) => sum + peer.queuedBytes, 0),
@@ -71,7 +74,7 @@ export function linksOf(peers: () => readonly Pick<PeerStatus, "link" | "queuedB
   };
 }
 
-/** Of every member, whatever it runs. */
+/** Metrics of every member, regardless of its protocol. */
 export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Metric[] {
   return [
     tally("messages_sent_total", "Protocol messages sent, by type.", "type", () => counts.messagesSent),
@@ -128,7 +131,7 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
   ];
 }
 
-/** Of a member that `join()` has made. None has a label or a name of its own for each lock, election or channel. */
+/** Metrics of a member created by `join()`. None has a label or name per lock, election or channel. */
 export function serviceMetrics(
   { locks, leaderships, sessionsLost, log, clients, etcd }: Counts,
   now: ServiceGauges,
@@ -168,7 +171,7 @@ export function serviceMetrics(
   ];
 }
 
-/** Of the replicated log, and of what is held by it. */
+/** Metrics of the replicated log and of the state it stores. */
 function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): readonly Metric[] {
   const of = (name: string, help: string, read: (log: LogGauges) => number): Metric =>
     gauge(name, help, () => read(log() ?? NO_LOG));
@@ -221,7 +224,7 @@ const NO_LOG: LogGauges = {
   snapshotChars: 0,
 };
 
-/** Clients that are no members. */
+/** Metrics of clients (processes that are not members). */
 function clientMetrics(clients: Counts["clients"]): readonly Metric[] {
   return [
     gauge("clients_connected", "Clients that speak to this member.", () => clients.connected),
@@ -234,7 +237,7 @@ function clientMetrics(clients: Counts["clients"]): readonly Metric[] {
   ];
 }
 
-/** Clients of etcd's API. */
+/** Metrics of clients of the etcd API. */
 function etcdMetrics(etcd: Counts["etcd"]): readonly Metric[] {
   return [
     gauge("etcd_connections", "Connections of etcd's clients.", () => etcd.connected),
@@ -281,9 +284,9 @@ export const traceListeners = (read: () => number): Metric =>
   gauge("trace_listeners", "Who listens to the trace.", read);
 
 /**
- * Adds the metrics to a registry: all, or none.
- * @returns what takes them out again.
- * @throws UsageError if it has one of that name already.
+ * Adds the metrics to a registry: all, or none if one fails.
+ * @returns a function that removes them
+ * @throws UsageError if the registry already has a metric of that name
  */
 export function register(registry: MetricRegistry, metrics: readonly Metric[]): () => void {
   const taken: string[] = [];
@@ -309,12 +312,15 @@ interface Value {
   readonly value: number;
 }
 
-/** What a registry of prom-client asks of a metric. One for each registry: an OpenMetrics registry changes the names of its counters. */
+/**
+ * The interface that a prom-client registry expects of a metric. One per registry, as an OpenMetrics registry renames its
+ * counters.
+ */
 class Registered {
   name: string;
   readonly help: string;
   readonly type: Metric["type"];
-  /** Of several processes, as prom-client's cluster support adds them up. */
+  /** How prom-client's cluster support combines the values of several processes. */
   readonly aggregator = "sum";
   readonly #metric: Metric;
 
@@ -330,7 +336,7 @@ class Registered {
     return Promise.resolve({ name, help, type, aggregator, values: valuesOf(this.#metric) });
   }
 
-  /** A member's counts are its own: nobody else may begin them anew. */
+  /** Does nothing: others must not reset a member's counters. */
   reset(): void {}
 }
 

@@ -1,10 +1,10 @@
-/** The text that `GET /metrics` answers. */
+/** The text of `GET /metrics`. */
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { type Metric, register } from "./metric-table.ts";
 
 let ofProcess: Registry | undefined;
 
-/** What Node says of the process. Its observers cannot be ended, so all members of a process share one set. */
+/** Node's metrics of the process. Their observers cannot be stopped, so all members of a process share one set. */
 function processMetrics(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();

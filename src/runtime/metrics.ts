@@ -1,8 +1,8 @@
-/** What a member counts. Plain numbers on the hot path; Prometheus reads them when it asks. */
+/** Counters of a member. They are plain numbers on the hot path, which Prometheus reads on each scrape. */
 import type { LossReason } from "../trace/entry.ts";
 import type { Refusal } from "./transport/frames.ts";
 
-/** Why bytes or connections from outside were turned away. */
+/** Why incoming bytes or connections were rejected. */
 export type RefusedReason =
   | Refusal
   | "handshake-timeout"
@@ -18,42 +18,42 @@ export type RefusedReason =
 export interface Counts {
   messagesSent: Tally<string>;
   messagesReceived: Tally<string>;
-  /** The same by peer. */
+  /** Received messages by peer. */
   messagesFrom: Tally<string>;
-  /** Received again after a reconnect, and dropped. */
+  /** Messages received again after a reconnect, and dropped. */
   duplicates: number;
-  /** Values that a peer sent in the name of a node that has not signed them, by peer. */
+  /** By peer: values that the peer sent as signed by a node that did not sign them. */
   wrongSignatures: Tally<string>;
-  /** Proofs that a node lies, by node. */
+  /** By node: proofs of Byzantine behavior. */
   exposed: Tally<string>;
   lost: Tally<LossReason>;
   refused: Tally<RefusedReason>;
   reconnects: number;
   bytesSent: number;
   bytesReceived: number;
-  /** Of IP multicast: one for all receivers. */
+  /** IP multicast datagrams, counted once for all receivers. */
   datagramsSent: number;
   datagramsReceived: number;
-  /** The system did not take them. */
+  /** Datagrams that the system did not accept. */
   datagramsUnsent: number;
-  /** Messages in fragments, some of which never came. */
+  /** Fragmented messages that never became complete. */
   messagesIncomplete: number;
   readonly locks: LockCounts;
   readonly leaderships: LeadershipCounts;
-  /** Sessions of shared state that ended, with what they held. */
+  /** Lost sessions of shared state. Their locks and leaderships were lost, too. */
   readonly sessionsLost: { count: number };
   readonly log: LogCounts;
   readonly clients: ClientCounts;
   readonly etcd: EtcdCounts;
   readonly journal: JournalCounts;
-  /** Until the certificates run out that this member shows, as it looked last. */
+  /** Days until each certificate of this member expires, as of the last check. */
   readonly certificateDays: Tally<CertificateUse>;
 }
-/** To members, to clients, and on the admin pages. */
+/** The peers that see a certificate: members, clients, or callers of the admin API. */
 export type CertificateUse = "members" | "clients" | "admin";
 export type Tally<K extends string> = Partial<Record<K, number>>;
 
-/** Of the locks that this process asked for. */
+/** Counters of the locks that this process requested. */
 export interface LockCounts {
   acquired: number;
   released: number;
@@ -62,47 +62,47 @@ export interface LockCounts {
   readonly acquiring: Durations;
 }
 
-/** Of the replicated log, as this member sees it. */
+/** Counters of the replicated log, as this member sees it. */
 export interface LogCounts {
-  /** Terms in which somebody else than before led, or the same member again. */
+  /** Terms that began with a leader, whether a new one or the same member again. */
   leaderChanges: number;
-  /** From a command that was given to this member until it was committed and applied here. */
+  /** From the time this member receives a command until it is committed and applied here. */
   readonly committing: Durations;
   /** From a linearizable read until its answer. */
   readonly reading: Durations;
-  /** For how long a step of taking a snapshot, or putting one in place of the state, kept this member from all else. */
+  /** How long a step of taking or installing a snapshot blocked this member. */
   readonly snapshots: Durations;
 }
 
-/** Of clients that are no members. */
+/** Counters of clients (processes that are not members). */
 export interface ClientCounts {
-  /** Who speaks to this member now. */
+  /** Clients connected to this member now. */
   connected: number;
-  /** Maps that they watch, of each client once. */
+  /** Maps watched by clients, counted once per client. */
   watching: number;
   connections: number;
   commands: number;
   reads: number;
-  /** Over HTTP. */
+  /** Requests over HTTP. */
   requests: number;
   refused: number;
-  /** They read too slowly. */
+  /** Clients disconnected because they read too slowly. */
   dropped: number;
 }
 
-/** Of clients of etcd's API. */
+/** Counters of clients of the etcd API. */
 export interface EtcdCounts {
   connected: number;
-  /** By their name, such as `KV/Put`. */
+  /** By method, such as `KV/Put`. */
   calls: Tally<string>;
-  /** Calls under way, streams among them. */
+  /** Calls in progress, including streams. */
   open: number;
   watches: number;
-  /** Answers that were errors, and what was turned away, by reason. */
+  /** By reason: error responses and rejected connections. */
   refused: Tally<string>;
 }
 
-/** Of the elections in which this process works while it leads. */
+/** Counters of the elections that this process won, and of leaderships it lost. */
 export interface LeadershipCounts {
   won: number;
   lost: number;
@@ -115,14 +115,14 @@ export interface JournalCounts {
   readonly syncing: Durations;
 }
 
-/** How long something took: how often so long, by the bound of seconds that it did not pass, and in all. */
+/** A histogram of durations: counts per upper bound in seconds, the total count and the sum. */
 export interface Durations {
   readonly within: number[];
   seconds: number;
   count: number;
 }
 
-/** In seconds; whatever took longer is counted at the end. */
+/** Upper bounds in seconds. Longer durations are counted in the last bucket. */
 export const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export function newCounts(): Counts {
@@ -161,7 +161,7 @@ export function count<K extends string>(tally: Tally<K>, key: K, by = 1): void {
   tally[key] = (tally[key] ?? 0) + by;
 }
 
-/** A protocol message, of this type. */
+/** Counts a protocol message of this type. */
 export function countReceived({ messagesReceived, messagesFrom }: Counts, from: number, type: string): void {
   count(messagesReceived, type);
   count(messagesFrom, String(from));

@@ -1,15 +1,15 @@
 /**
- * Who waits for what is to be answered, by the numbers of the requests, which are given one after the other.
+ * Callers of open requests, by request number. Numbers are assigned consecutively.
  *
- * Not a Map alone: where very many come and go it is laid out anew all the time, and what was in the old tables is kept by these, with all
- * that can be reached from there, until the next full collection.
+ * It is not just a Map. With very many requests a Map rehashes all the time, and its old tables keep everything reachable from
+ * them alive until the next full garbage collection.
  */
 export class OpenRequests<W extends object | null> {
-  /** Of the last numbers; undefined: it has been answered. */
+  /** The callers of the latest numbers. Undefined once answered. */
   #recent: (W | undefined)[] = [];
-  /** How many at the front of these are over. */
+  /** How many entries at the front of `#recent` are answered. */
   #over = 0;
-  /** What has been open for so long that very many others have come since. */
+  /** Requests that are still open although very many newer ones have been made. */
   readonly #old = new Map<number, W>();
   #next: number;
 
@@ -22,7 +22,7 @@ export class OpenRequests<W extends object | null> {
     return this.#next;
   }
 
-  /** Gives that number away. @param by who waits; null: nobody */
+  /** Assigns that number. @param by the caller; null if no caller waits */
   add(by: W): void {
     this.#recent.push(by);
     this.#next += 1;
@@ -33,7 +33,7 @@ export class OpenRequests<W extends object | null> {
     return this.#recent[this.#placeOf(request)] !== undefined || this.#old.has(request);
   }
 
-  /** It is answered. @returns who waited for it; undefined where it was not open */
+  /** Marks the request as answered. @returns its caller; undefined if it was not open */
   take(request: number): W | undefined {
     const place = this.#placeOf(request);
     const found = this.#recent[place];
@@ -43,7 +43,7 @@ export class OpenRequests<W extends object | null> {
     return found;
   }
 
-  /** All of them: from now on none is open. */
+  /** Removes and returns all callers, so that no request is open. */
   takeAll(): W[] {
     const all = [...this.#old.values(), ...this.#recent.filter((by) => by !== undefined)];
     this.#recent = [];
@@ -69,7 +69,7 @@ export class OpenRequests<W extends object | null> {
     this.#forget();
   }
 
-  /** What is over at the front, once there is much of it. */
+  /** Drops answered entries at the front, once there are many. */
   #forget(): void {
     const recent = this.#recent;
     while (this.#over < recent.length && recent[this.#over] === undefined) this.#over += 1;

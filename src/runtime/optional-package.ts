@@ -1,9 +1,9 @@
-/** Packages that one thing alone needs are optional: they are loaded when it is asked for. */
+/** Packages that only one feature needs are optional. They are loaded when that feature is used. */
 import { UsageError } from "../core/errors.ts";
 
 /**
- * @param use such as `serves etcd's API`
- * @throws UsageError `no-library` with the command that installs them.
+ * @param use the feature, such as `serves etcd's API`
+ * @throws UsageError `no-library` if a package is missing. The message contains the command that installs it.
  */
 export async function optionalPackage<T>(names: readonly string[], use: string, load: () => Promise<T>): Promise<T> {
   try {

@@ -1,4 +1,4 @@
-/** Signatures between processes: Ed25519, with a private key of the node's own and the public keys of all. */
+/** Signatures between processes: Ed25519, with the node's own private key and the public keys of all nodes. */
 import { type KeyObject, sign, verify } from "node:crypto";
 import { UsageError } from "../core/errors.ts";
 import type { NodeId, Signatures } from "../core/protocol.ts";
@@ -8,7 +8,7 @@ export interface Keys {
   readonly all: ReadonlyMap<NodeId, KeyObject>;
 }
 
-/** For somebody who has the public keys and signs nothing. */
+/** For a verifier that has the public keys and signs nothing. */
 export const publicSignatures = (all: Keys["all"]): Signatures => ({
   sign() {
     throw new UsageError("no-keys", "expected a private key to sign with, and got none");

@@ -1,9 +1,9 @@
-/** What a member does when a peer sends what somebody else has not signed: it counts that, and says it once of each peer. */
+/** The reaction to a peer that sends a value which another node did not sign: the member counts it, and logs it once per peer. */
 import type { NodeId } from "../core/protocol.ts";
 import type { Log } from "./log.ts";
 import { type Counts, count } from "./metrics.ts";
 
-/** For a host. The peer has made it up, or passes on what it has not looked at: either way it is not to be trusted. */
+/** For a host. The peer has invented the value, or forwards it unchecked; either way it cannot be trusted. */
 export const wrongSignatures =
   (self: NodeId, counts: Counts, log: Log) =>
   (from: NodeId | null, by: NodeId): void => {

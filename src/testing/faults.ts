@@ -1,15 +1,16 @@
 /**
- * Random faults, swarm-style: a seed draws first which kinds of faults there are in its run and how often they come, so that
- * some runs have many of one kind and none of another. A plan is drawn before anything happens: it depends on the seed alone.
+ * Random faults, in the manner of swarm testing. A seed first draws which kinds of faults its run has and how frequent they
+ * are, so some runs have many of one kind and none of another. A plan is drawn before the run begins and depends on the
+ * seed alone.
  */
 import type { NodeId } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
 
 /**
- * `crash`: the power of a machine fails, and what its disk had not synced may be lost. `kill`: its process ends, as by
- * `kill -9`. Both are started again later. `pause`: the process stands still. `partition`: two groups that do not hear each
- * other. `cut`: nothing gets from one machine to another. `slow`, `lossy`: a link in both directions. `slow-disk`: syncs take long. `full-disk`: nothing
- * more can be written, so that the member fails; once there is room, its process is started again.
+ * `crash`: a machine loses power, and data that its disk had not synced may be lost. `kill`: its process ends, as with
+ * `kill -9`. Both restart later. `pause`: the process is paused. `partition`: two groups cannot reach each other. `cut`: no
+ * messages in one direction between two machines. `slow`, `lossy`: a link, in both directions. `slow-disk`: syncs take
+ * long. `full-disk`: writes fail, and with them the member; its process restarts once there is space.
  */
 export const faultKinds = [
   "crash",
@@ -24,31 +25,32 @@ export const faultKinds = [
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
+/** Which random faults occur, and for how long. */
 export interface FaultOptions {
-  /** Which kinds may be drawn. Default: all. */
+  /** The kinds that may be drawn. Default: all. */
   readonly kinds?: readonly FaultKind[];
-  /** For how long faults begin. Then all is mended. Default 5,000. */
+  /** The period in which faults begin. After it, all faults end. Default 5,000. */
   readonly forMs?: number;
 }
 
-/** One fault: what it is, when it begins and for how long it lasts. */
+/** One fault: its kind, when it begins, and how long it lasts. */
 export interface Fault {
   readonly kind: FaultKind;
   readonly at: number;
   readonly forMs: number;
-  /** Which members it concerns: one side of a partition, the ends of a link, or one member. */
+  /** The members it affects: one side of a partition, the ends of a link, or one member. */
   readonly nodes: readonly NodeId[];
 }
 
-/** What clients suffer from: they stand still, or their links to members do not work. */
+/** The faults that can affect clients: pauses, and faults of their links to members. */
 const ofClients: readonly FaultKind[] = ["pause", "partition", "cut", "slow", "lossy"];
-/** What needs two members. */
+/** The faults that need two members. */
 const betweenTwo: readonly FaultKind[] = ["partition", "cut", "slow", "lossy"];
 
 const DEFAULT_FOR_MS = 5_000;
-/** Between two faults, on average, is something between these. */
+/** The range of the average time between two faults. */
 const EVERY_MS = [150, 2_000] as const;
-/** How long one lasts. */
+/** The range of a fault's duration. */
 const LASTS_MS = [10, 3_000] as const;
 
 export function faultPlan(
@@ -60,7 +62,7 @@ export function faultPlan(
   return plan(possible, forMs, chance, (kind) => nodesOf(kind, nodes, chance));
 }
 
-/** Of one client that begins at this time. */
+/** The plan for one client that connects at `now`. */
 export function clientFaultPlan(
   { kinds = faultKinds, forMs = DEFAULT_FOR_MS }: FaultOptions,
   { client, members, now }: { client: NodeId; members: readonly NodeId[]; now: number },
@@ -92,7 +94,7 @@ function plan(
   return faults;
 }
 
-/** Each order of magnitude is as likely as any other. */
+/** Each order of magnitude is equally likely. */
 function spread([least, most]: readonly [number, number], chance: Random): number {
   const doublings = Math.floor(Math.log2(most / least));
   return Math.min(most, least * 2 ** chance.below(doublings + 1) * chance.between(1, 2));

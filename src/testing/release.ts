@@ -1,4 +1,4 @@
-/** What simulated members run, all of one release: tests of upgrades load it once for each. */
+/** The code that simulated members run, all of one release: tests of upgrades load one per release. */
 import { announceToClients } from "../cluster/clients/announce.ts";
 import { ClientDoor } from "../cluster/clients/client-door.ts";
 import { joinOn } from "../cluster/join.ts";
@@ -8,7 +8,7 @@ import { newCounts } from "../runtime/metrics.ts";
 
 export const release = {
   joinOn,
-  /** The member takes clients, and tells the others' clients that it does so at this URL. */
+  /** The member serves clients, and announces this URL to the clients of other members. */
   takeClients(member: Member, url: string): ClientDoor {
     const service = (member as JoinedMember).state.host;
     service.use();

@@ -1,4 +1,4 @@
-/** A machine of the world: it has power or not, a disk, clocks, and a process of the member while that runs. */
+/** A machine of the world: it has power or not, a disk, clocks, and the member's process while that runs. */
 
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import { EnvironmentError, InvariantViolation } from "../core/errors.ts";
@@ -12,21 +12,21 @@ import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
 import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** What is the same for all machines. */
+/** What all machines share. */
 export interface Surroundings {
   readonly time: VirtualTime;
   readonly network: () => SimulatedNetwork;
-  /** What a member is told of the others as it starts. */
+  /** The options of `join()` that describe the other members. */
   members(id: NodeId): Pick<JoinOptions, "members" | "existing">;
   readonly join: Partial<JoinOptions>;
-  /** That the member is of as it starts. */
+  /** The release that the member runs from this start on. */
   release(id: NodeId): Release;
   note(node: NodeId, text: string): void;
-  /** The member of this process has joined, and may be used. */
+  /** The member of this process has joined. */
   onJoined(run: Run, id: NodeId): void;
 }
 
-/** From one start of the member's process to its end. */
+/** One run of the member's process, from its start to its end. */
 export interface Run {
   readonly process: SimulatedProcess;
   readonly network: Network;
@@ -64,7 +64,7 @@ export class SimulatedMachine implements Machine {
     this.disk = new SimulatedDisk(disk, chance.stream("disk"));
   }
 
-  /** Starts the member's process. It joins on its own. */
+  /** Starts the member's process, which then joins. */
   start(): Run {
     const [process, platform] = this.#process();
     const told = this.#around.members(this.id);
@@ -91,14 +91,14 @@ export class SimulatedMachine implements Machine {
     return this.run?.process ?? null;
   }
 
-  /** What is done on it while no process of the member runs. */
+  /** Runs `work` on the machine while the member's process does not run. */
   async prepare(work: (platform: Platform, folder: string) => Promise<void>): Promise<void> {
     const [process, platform] = this.#process();
     await work(platform, this.#around.join.dataDir ?? DATA);
     process.die();
   }
 
-  /** Ends the process from one moment to the next; with the power of its machine, or without. */
+  /** Ends the process at once; with `losesPower`, the machine fails too. */
   end(losesPower: boolean): void {
     const { run } = this;
     if (run !== null) {
@@ -136,10 +136,10 @@ export class SimulatedMachine implements Machine {
     const isOfMachine = error instanceof EnvironmentError && (error.code === "member-removed" || this.disk.isFull);
     if (!isOfMachine) return this.#around.time.fail(error);
     this.#around.note(this.id, `cannot start: ${error.message}`);
-    if (this.disk.isFull) this.end(false); // It is started again once there is room.
+    if (this.disk.isFull) this.end(false); // It restarts once there is space.
   }
 
-  /** Its process runs, and its member has failed. */
+  /** Its process runs, but its member has failed. */
   get hasFailed(): boolean {
     const { signal } = this.run?.member ?? {};
     return signal?.aborted === true && (signal.reason as { code?: string }).code === "member-failed";

@@ -1,8 +1,8 @@
 /**
- * The network between machines. A link from one to another has a delay, a bandwidth and a share of packets that it loses, and it
- * can be cut. What TCP makes of that: a lost packet is sent again after a while, and what comes later waits for it; a cut
- * stalls a stream until a packet gets through again, which is tried less and less often. A stream ends when one of its ends
- * closes it, or when an end that is no more is sent something.
+ * The network between machines. A link from one machine to another has a delay, a bandwidth and a loss rate, and it can be
+ * cut. The model of TCP: a lost packet is sent again after a timeout, and later packets wait for it; a cut stalls a stream
+ * until a packet gets through again, with backoff between attempts. A stream ends when one end closes it, or when it sends
+ * to an end whose process is dead.
  */
 
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -17,25 +17,25 @@ import type { SimulatedProcess } from "./simulated-process.ts";
 import { SimulatedStream, type Transit, type Way } from "./simulated-stream.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** One direction between two machines. */
+/** The behavior of a link, in one direction between two machines. */
 export interface LinkModel {
-  /** How long a packet is under way. Default: 0.2 to 2 ms. */
+  /** How long a packet takes. Default: 0.2 to 2 ms. */
   readonly delayMs?: Delay;
-  /** The share of packets that is lost, from 0 to less than 1. Default 0. */
+  /** The share of packets that are lost, from 0 to less than 1. Default 0. */
   readonly loss?: number;
-  /** Default: without limit. */
+  /** The bandwidth. Default: unlimited. */
   readonly bytesPerMs?: number;
 }
 
 const DEFAULT_DELAY: Delay = [0.2, 2];
-/** When a packet is sent again, at first; each time it takes twice as long, up to the limit. */
+/** The timeout before a packet is sent again; it doubles each time, up to the limit. */
 const RESEND_MS = 200;
 const MAX_RESEND_MS = 60_000;
-/** When a connection that nobody answers is asked for again. */
+/** The first timeout before an unanswered connection request is repeated. */
 const SYN_AGAIN_MS = 1_000;
 const FIRST_OWN_PORT = 40_000;
 
-/** A machine as the network sees it. */
+/** A machine from the network's point of view. */
 export interface Machine {
   readonly id: NodeId;
   readonly host: string;
@@ -71,7 +71,7 @@ class Link implements Way {
     return this.#from.isUp;
   }
 
-  /** Nothing gets through until what is returned is called, and as long as anybody else has cut it. */
+  /** Cuts the link until the returned function is called. Several cuts may overlap. */
   cut(): () => void {
     let isOver = false;
     this.#cuts += 1;
@@ -94,7 +94,7 @@ class Link implements Way {
     return this.loss > 0;
   }
 
-  /** How long a packet takes that is not lost, and how often it is lost if the link stays as it is. */
+  /** How long a packet takes if it is not lost, and how often it is lost if the link stays as it is. */
   transit(bytes: number): Transit {
     const begin = Math.max(this.time.now, this.#freeAt);
     this.#freeAt = begin + bytes / this.bytesPerMs;
@@ -104,7 +104,7 @@ class Link implements Way {
     return { ms, losses };
   }
 
-  /** How long it takes with all the times that it is lost. */
+  /** How long it takes, including all retransmissions. */
   arrival(bytes: number): number {
     const { ms, losses } = this.transit(bytes);
     return ms + RESEND_MS * (2 ** losses - 1);
@@ -114,13 +114,13 @@ class Link implements Way {
     return RESEND_MS * 2 ** losses;
   }
 
-  /** After how long a packet is sent again that has not got through so many times. */
+  /** The timeout before a packet is sent again that has failed this many times. */
   resendMs(attempts: number): number {
     return Math.min(RESEND_MS * 2 ** attempts, MAX_RESEND_MS) * this.chance.between(1, 1.1);
   }
 }
 
-/** A port that is listened on. */
+/** A port with a listener. */
 interface Port {
   readonly process: SimulatedProcess;
   readonly options: ListenerOptions;
@@ -142,7 +142,7 @@ export class SimulatedNetwork {
     for (const machine of machines) this.add(machine);
   }
 
-  /** Each link has a random stream of its own, whoever else there is. */
+  /** Each link has its own random stream, independent of other machines. */
   add(machine: Machine): void {
     this.#machines.push(machine);
     for (const other of this.#machines) {
@@ -160,7 +160,7 @@ export class SimulatedNetwork {
     return this.#links.get(key(from, to)) as Link;
   }
 
-  /** As a process on this machine sees it. */
+  /** The network for a process on this machine. */
   of(machine: Machine, process: SimulatedProcess): Network {
     return {
       listener: (options) => this.#listener(machine, process, options),
@@ -172,7 +172,7 @@ export class SimulatedNetwork {
     };
   }
 
-  /** Its kernel ends all its streams: the others hear of it, unless the machine has lost its power. */
+  /** The kernel closes all streams of the process. Their other ends notice it, unless the machine has lost its power. */
   processDied(process: SimulatedProcess, hasPower: boolean): void {
     for (const stream of this.#streams.get(process) ?? []) stream.abandon(hasPower);
     this.#streams.delete(process);
@@ -190,7 +190,7 @@ export class SimulatedNetwork {
         opened = address;
         return Promise.resolve();
       },
-      renew: () => {}, // There is no TLS here.
+      renew: () => {}, // The simulation has no TLS.
       close: () => {
         if (opened !== null) this.#ports.delete(opened);
         return new Promise((resolve) => {
@@ -210,7 +210,7 @@ export class SimulatedNetwork {
     return stream;
   }
 
-  /** Asks for a connection, again and again while nobody answers. */
+  /** Requests a connection, repeatedly while it is not answered. */
   #dial(
     { machine, process }: { machine: Machine; process: SimulatedProcess },
     there: Machine,
@@ -232,7 +232,7 @@ export class SimulatedNetwork {
         if (stream.destroyed || !process.isAlive || isAsked.isAnswered || !toThere.isOpen) return;
         const port = this.#ports.get(formatHostPort(address));
         if (port === undefined || !port.process.isAlive) return refuse();
-        if (!back.isOpen) return; // The answer is lost, and is asked for again.
+        if (!back.isOpen) return; // The answer is lost; the request is repeated.
         isAsked.isAnswered = true;
         this.#accept(port, { there: stream, host: machine.host, toThere, back });
         answer(() => {

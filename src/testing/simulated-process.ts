@@ -1,20 +1,23 @@
-/** One run of a member's process: its clock, its timers and its chance. It may be paused, and once it is dead nothing happens in it. */
+/**
+ * One run of a member's process: its clock, its timers and its randomness. It may be paused. Once it is dead, none of its
+ * code runs.
+ */
 import type { Random as RandomStream } from "../core/random.ts";
 import type { Clock, Random, Timer, Timers } from "../runtime/platform/platform.ts";
 import { type Due, type Place, Scheduled, type VirtualTime } from "./virtual-time.ts";
 import { timerMs } from "./world-timers.ts";
 
-/** How the clocks of a machine go. */
+/** The error of a machine's clocks. */
 export interface ClockRate {
-  /** How many milliseconds its clocks count in one of the world's. */
+  /** Milliseconds of its clocks per millisecond of the world's. */
   readonly speed: number;
   /** How far its system clock is ahead when the world begins. */
   readonly aheadMs: number;
 }
 
-/** What the system clocks show, but for how far they are off, when a world begins: 2026-01-01. */
+/** The time of an exact system clock when a world begins: 2026-01-01. */
 const BEGIN_MS = Date.UTC(2026, 0, 1);
-/** Node counts timers in whole milliseconds, and is that late at most when it has nothing else to do. */
+/** Node counts timers in whole milliseconds, so an idle process is late by up to this much. */
 const TIMER_GRAIN_MS = 1;
 
 export class SimulatedProcess implements Place {
@@ -24,7 +27,7 @@ export class SimulatedProcess implements Place {
   readonly timers: Timers;
   readonly random: Random;
   #state: "running" | "paused" | "dead" = "running";
-  /** What was due while it was paused. */
+  /** Events that were due while it was paused. */
   #late: Scheduled[] = [];
   #arrived: Scheduled[] = [];
   readonly #beganAt: number;
@@ -68,18 +71,18 @@ export class SimulatedProcess implements Place {
     return this.#state === "running";
   }
 
-  /** Something arrives from outside: it happens now, or when the process goes on. */
+  /** An outside event: runs now, or when the process resumes. */
   arrive(run: () => void): void {
     if (this.#state === "running") run();
     else if (this.#state === "paused") this.#arrived.push(new Scheduled(run, this));
   }
 
-  /** Does it after so much of the world's time. */
+  /** Runs it after this much of the world's time. */
   after(delayMs: number, run: () => void): Due {
     return this.time.after(delayMs, run, this);
   }
 
-  /** Does it after so much of this machine's time, and a little later, as Node does. */
+  /** Runs it after this much of the machine's time and a little later, as Node does. */
   timer(ms: number, run: () => void): Due {
     const waitMs = Math.max(1, Math.trunc(timerMs(ms))) + this.random.fraction() * TIMER_GRAIN_MS;
     return this.time.after(waitMs / this.#rate.speed, run, this);
@@ -89,7 +92,7 @@ export class SimulatedProcess implements Place {
     if (this.#state === "running") this.#state = "paused";
   }
 
-  /** What has arrived meanwhile comes before timers that are overdue, or among them as it came: a real process may do either. */
+  /** Arrivals come before or after overdue timers, at random: in a real process both happen. */
   resume(): void {
     if (this.#state !== "paused") return;
     this.#state = "running";

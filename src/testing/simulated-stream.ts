@@ -1,4 +1,4 @@
-/** One end of a simulated TCP stream: bytes in order, with back-pressure, that arrive in other portions than they were written in. */
+/** One end of a simulated TCP stream: bytes in order, with back-pressure, in chunks that may differ from the writes. */
 import type { Random } from "../core/random.ts";
 import type { HostPort } from "../runtime/host-port.ts";
 import type { Stream } from "../runtime/platform/platform.ts";
@@ -6,18 +6,18 @@ import { refusedBySystem } from "./simulated-disk.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** The way from one end to the other. */
+/** The link from one end to the other. */
 export interface Way {
   readonly time: VirtualTime;
   readonly chance: Random;
   readonly isOpen: boolean;
-  /** Whether the machine at its beginning has power, and so sends again what was lost. */
+  /** Whether the sending machine has power, and so sends lost packets again. */
   readonly hasSender: boolean;
   readonly isLossy: boolean;
   transit(bytes: number): Transit;
-  /** After how long a packet is sent again that was lost so many times before. */
+  /** The timeout before a packet is sent again that was lost this many times before. */
   lostForMs(losses: number): number;
-  /** The same where nothing gets through at all. */
+  /** The same timeout while the link is cut. */
   resendMs(attempts: number): number;
 }
 
@@ -26,17 +26,17 @@ export interface Transit {
   readonly losses: number;
 }
 
-/** With so much under way, a write asks for patience; with so little, it goes on. */
+/** Above the first limit of bytes in flight, a write signals back-pressure; below the second, it may continue. */
 const HIGH_WATER_BYTES = 64 * 1024;
 const LOW_WATER_BYTES = 16 * 1024;
-/** So many packets that have arrived are kept at most. */
+/** The most delivered packets that are retained. */
 const MAX_GONE = 500;
-/** One in so many packets is split in two. */
+/** One in this many packets is split in two. */
 const SPLIT_ONE_IN = 50;
 
 type Packet = {
   due: number;
-  /** So many more times it is to be lost, and so many times it was, as long as the link loses any. */
+  /** How many more times it will be lost and how many times it was, while the link is lossy. */
   toLose: number;
   lost: number;
   readonly content: Buffer | "fin" | "reset" | "room";
@@ -56,11 +56,11 @@ export class SimulatedStream implements Stream {
   readonly #listeners = new Map<string, Listener[]>();
   #other: SimulatedStream | null = null;
   #way: Way | null = null;
-  /** On their way to the other end, in order. */
+  /** In flight to the other end, in order. */
   #packets: Packet[] = [];
   #head = 0;
   #isMoving = false;
-  /** Written, and not read by the other end yet. */
+  /** Bytes written that the other end has not read yet. */
   #unread = 0;
   #hasSentEnd = false;
 
@@ -75,7 +75,7 @@ export class SimulatedStream implements Stream {
     return this.#writable;
   }
 
-  /** Written, and not read at the other end yet. */
+  /** Bytes written that the other end has not read yet. */
   get unreadBytes(): number {
     return this.#unread;
   }
@@ -100,7 +100,7 @@ export class SimulatedStream implements Stream {
     this.#sendEnd("fin");
   }
 
-  /** What is with the kernel still arrives, or the other end is told to forget it. */
+  /** Bytes in the kernel still arrive, or the other end is reset. */
   destroy(): void {
     if (this.destroyed) return;
     if (this.#chance.below(2) === 0) this.#sendEnd("fin");
@@ -108,7 +108,7 @@ export class SimulatedStream implements Stream {
     this.#close();
   }
 
-  /** Its process is no more. */
+  /** Its process is dead. */
   abandon(hasPower: boolean): void {
     if (!hasPower) this.#forget();
     else if (!this.destroyed) this.#sendEnd(this.#chance.below(2) === 0 ? "fin" : "reset");
@@ -116,7 +116,7 @@ export class SimulatedStream implements Stream {
     this.#writable = false;
   }
 
-  /** It breaks, or never came to be. */
+  /** The stream breaks, or could not be opened. */
   fail(code: string): void {
     if (this.destroyed) return;
     this.#hasSentEnd = true;
@@ -132,7 +132,7 @@ export class SimulatedStream implements Stream {
   }
 
   once(event: "close", listener: () => void): this {
-    return this.on(event, listener); // It comes once.
+    return this.on(event, listener); // It is emitted only once.
   }
 
   #emit(event: string, value?: unknown): void {
@@ -149,13 +149,13 @@ export class SimulatedStream implements Stream {
   #sendEnd(how: "fin" | "reset"): void {
     if (this.#hasSentEnd) return;
     this.#hasSentEnd = true;
-    if (how === "reset") this.#forget(); // It overtakes.
+    if (how === "reset") this.#forget(); // A reset overtakes data.
     this.#send(how);
   }
 
   #send(content: Packet["content"]): void {
     const way = this.#way;
-    if (way === null) return; // Nobody has answered yet.
+    if (way === null) return; // Not connected yet.
     if (typeof content === "object" && content.length > 1 && this.#chance.below(SPLIT_ONE_IN) === 0) {
       const at = 1 + this.#chance.below(content.length - 1);
       this.#queue(way, content.subarray(0, at));
@@ -170,13 +170,13 @@ export class SimulatedStream implements Stream {
     this.#move(way, 0);
   }
 
-  /** Waits for the first packet to arrive; one that does not get through is sent again, and all others wait for it. */
+  /** Waits for the first packet to arrive. A lost one is sent again, and all others wait for it. */
   #move(way: Way, attempts: number): void {
     const packet = this.#packets[this.#head];
     if (packet === undefined) return this.#forget();
     if (this.#isMoving) return;
     this.#isMoving = true;
-    while (packet.toLose > 0 && way.isLossy && packet.due < way.time.now) lose(way, packet); // While it waited.
+    while (packet.toLose > 0 && way.isLossy && packet.due < way.time.now) lose(way, packet); // Lost while it waited.
     way.time.at(Math.max(packet.due, way.time.now), () => {
       this.#isMoving = false;
       if (this.#packets[this.#head] !== packet) return this.#move(way, 0);
@@ -196,7 +196,7 @@ export class SimulatedStream implements Stream {
   }
 
   #again(way: Way, packet: Packet, attempts: number): void {
-    if (!way.hasSender) return this.#forget(); // Nobody is left who would send it again.
+    if (!way.hasSender) return this.#forget(); // The sender is gone, so no retransmission follows.
     packet.due = way.time.now + way.resendMs(attempts);
     this.#move(way, attempts + 1);
   }
@@ -239,14 +239,14 @@ export class SimulatedStream implements Stream {
     this.#emit("drain");
   }
 
-  /** The other end has closed: so does this one, once what it has written has left. */
+  /** The other end has closed: this one closes too, once its writes have been sent. */
   #ended(): void {
     this.#sendEnd("fin");
     this.#close();
   }
 }
 
-/** It is sent again, after twice as long each time. */
+/** It is sent again; the timeout doubles each time. */
 function lose(way: Way, packet: Packet): void {
   packet.due += way.lostForMs(packet.lost);
   packet.lost += 1;

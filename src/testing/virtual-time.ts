@@ -1,25 +1,25 @@
 /**
- * Virtual time: what is due happens one event at a time, and the clock jumps from one to the next. Before the next event is
- * taken, all promises that the last one settled have run to their end: each event has a turn of the real event loop to itself,
- * which is the only real asynchrony. So code with promises of its own runs in one order only.
+ * Virtual time: events happen one at a time, in the order in which they are due, and the clock jumps from one to the next.
+ * All promises that an event settled run to completion before the next event: each event has its own turn of the real event
+ * loop, the only real asynchrony. So code with promises runs in one order only.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
 import { eventQueue } from "../sim/event-queue.ts";
 
-/** Something that is due; `cancel` takes it back. */
+/** A scheduled event; `cancel` removes it. */
 export interface Due {
   cancel(): void;
 }
 
-/** Where something is to happen, which may not be possible when it is due. */
+/** Where an event runs. It may be unable to run it when it is due. */
 export interface Place {
-  /** Whether it can happen now. If not, the place keeps it for later, or it never happens. */
+  /** Whether the event can run now. If not, the place keeps it for later or drops it. */
   takes(due: Scheduled): boolean;
 }
 
-/** Turns of the event loop that are asked for at once: Node runs promises between two of them, but polls only after all. */
+/** Turns of the event loop that are requested at once: Node runs promises between two of them, but polls only after all. */
 const TURNS = 128;
-/** So many events at one instant are an endless loop. */
+/** More events than this at one instant are an endless loop. */
 const MAX_AT_ONE_TIME = 100_000;
 
 export class Scheduled implements Due {
@@ -33,7 +33,7 @@ export class Scheduled implements Due {
   }
 }
 
-/** What drives time now: the run that has not ended. */
+/** The run that drives time at present. */
 interface Drive {
   readonly until: number;
   readonly fail: (error: unknown) => void;
@@ -42,9 +42,9 @@ interface Drive {
 export class VirtualTime {
   /** In milliseconds since the world began. */
   now = 0;
-  /** How many events have happened. */
+  /** How many events have run. */
   count = 0;
-  /** Of when each of them happened: two runs with equal digests went alike. */
+  /** A hash of their times: two runs with equal digests took the same course. */
   digest = 0;
   readonly #queue = eventQueue();
   readonly #slots: (Scheduled | undefined)[] = [];
@@ -52,7 +52,7 @@ export class VirtualTime {
   #drive: Drive | null = null;
   #atThisTime = 0;
 
-  /** Whether a run has not ended. */
+  /** Whether a run is in progress. */
   get isDriven(): boolean {
     return this.#drive !== null;
   }
@@ -61,14 +61,14 @@ export class VirtualTime {
     return this.at(this.now + delayMs, run, place);
   }
 
-  /** What is due at one time happens in the order in which it was asked for. */
+  /** Events due at the same time run in the order in which they were scheduled. */
   at(time: number, run: () => void, place: Place | null = null): Due {
     const scheduled = new Scheduled(run, place);
     this.again(time, scheduled);
     return scheduled;
   }
 
-  /** What a place has kept is due at another time. */
+  /** Schedules an event again that a place has kept. */
   again(time: number, scheduled: Scheduled): void {
     if (Number.isNaN(time))
       throw new InvariantViolation("bad-time", unexpected("the time of an event", "a number", time));
@@ -78,8 +78,8 @@ export class VirtualTime {
   }
 
   /**
-   * Lets time go on until what the body returns has settled.
-   * @throws UsageError `world-at-rest` if nothing is left to happen, `world-too-long` after `limitMs`; whatever an event throws.
+   * Advances time until the result of the body has settled.
+   * @throws UsageError `world-at-rest` if no event is left, `world-too-long` after `limitMs`; the error of an event.
    */
   drive<T>(body: () => T | PromiseLike<T>, limitMs: number): Promise<T> {
     if (this.#drive !== null)
@@ -100,7 +100,7 @@ export class VirtualTime {
     });
   }
 
-  /** What happened outside of any event, and must end the run. */
+  /** An error outside of any event, which must end the run. */
   fail(error: unknown): void {
     this.#drive?.fail(error);
   }
@@ -125,7 +125,7 @@ export class VirtualTime {
     }
   }
 
-  /** The earliest event that was not cancelled; time is now what it is then. */
+  /** Takes the earliest event that was not cancelled, and advances time to it. */
   #next({ until }: Drive): () => void {
     for (;;) {
       const at = this.#queue.next();
@@ -166,7 +166,7 @@ const endless = (at: number): UsageError =>
     `more than ${MAX_AT_ONE_TIME} events at ${at.toFixed(1)} ms: something repeats itself without waiting, so that time cannot go on`,
   );
 
-/** What of Node's is under way, to name the culprit: most often a real timer or a file. */
+/** Real work of Node in progress, to name the culprit: usually a timer or a file. */
 function realWork(): string {
   const kinds = new Set(process.getActiveResourcesInfo().filter((kind) => REAL_WORK.test(kind)));
   return kinds.size === 0 ? "" : ` (under way in this process: ${[...kinds].join(", ")})`;

@@ -1,4 +1,4 @@
-/** The links between the machines of a world: how they are, and which are cut. */
+/** The links between the machines of a world: their behavior, and which are cut. */
 import type { NodeId } from "../core/protocol.ts";
 import { intoGroups, intoShape, type PartitionShape } from "../sim/links.ts";
 import type { LinkModel, Machine, SimulatedNetwork } from "./simulated-network.ts";
@@ -8,19 +8,19 @@ export type Partition = (readonly NodeId[])[] | [PartitionShape];
 
 export class WorldLinks {
   readonly #network: SimulatedNetwork;
-  /** Of links that nobody has set otherwise. */
+  /** The behavior of links that have no other. */
   readonly model: LinkModel;
-  /** What takes back the cuts that were asked for. */
+  /** Functions that end the current cuts. */
   #cuts: (() => void)[] = [];
 
-  /** Links all of these machines, as `model` says. */
+  /** Links all of these machines with each other, with `model`. */
   constructor(network: SimulatedNetwork, machines: readonly NodeId[], model: LinkModel) {
     this.#network = network;
     this.model = model;
     this.#eachPair(machines, (from, to) => this.set(from, to));
   }
 
-  /** One more machine, linked with these others as `model` says. */
+  /** Adds a machine and links it with the others, with `model`. */
   add(machine: Machine, others: readonly NodeId[]): void {
     this.#network.add(machine);
     for (const other of others) {
@@ -33,14 +33,14 @@ export class WorldLinks {
     this.#network.link(from, to).set(model);
   }
 
-  /** In addition to what was cut before. */
+  /** Cuts the link in addition to existing cuts. */
   cut(from: NodeId, to: NodeId): void {
     this.#cuts.push(this.#network.link(from, to).cut());
   }
 
   /**
-   * In place of what was cut before.
-   * @param placeOf of one of these machines among them; throws for others
+   * Replaces all existing cuts.
+   * @param placeOf the index of one of these machines; throws for others
    */
   partition(machines: readonly NodeId[], given: Partition, placeOf: (id: NodeId) => number): void {
     const isApart = isShape(given)
@@ -52,7 +52,7 @@ export class WorldLinks {
     });
   }
 
-  /** Takes back partitions and cuts. */
+  /** Ends partitions and cuts. */
   mend(): void {
     for (const mend of this.#cuts) mend();
     this.#cuts = [];
@@ -63,7 +63,7 @@ export class WorldLinks {
   }
 }
 
-/** The machines that it names, if it names any. */
+/** The machines that a partition names, if any. */
 export const namedIn = (given: Partition): readonly NodeId[] => (isShape(given) ? [] : given.flat());
 
 const isShape = (given: Partition): given is [PartitionShape] => given[0] !== undefined && "shape" in given[0];

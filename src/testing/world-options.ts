@@ -1,4 +1,4 @@
-/** What a world is told when it is made, and what programs and runs in it are given. */
+/** The options of a world, and what its programs and runs receive. */
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
 import * as may from "../cluster/services/known-options.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -8,43 +8,48 @@ import type { DiskModel } from "./simulated-disk.ts";
 import type { LinkModel } from "./simulated-network.ts";
 import type { WorldTimers } from "./world-timers.ts";
 
+/** Options of `simulate()`. */
 export interface WorldOptions {
-  /** How many there are, with the ids from 1 on; or their ids. */
+  /** The number of members, with ids from 1, or a list of ids. */
   readonly members: number | readonly NodeId[];
-  /** Default: that of `COTERIE_SEED`, or 1. */
+  /** Default: the value of `COTERIE_SEED`, or 1. */
   readonly seed?: number | undefined;
-  /** What the process of each member does once it has joined, and anew after each restart. */
+  /** What each member's process does once it has joined, again after each restart. */
   readonly program?: Program | undefined;
-  /** `random`: machines fail, processes stand still, links are cut, slow or lossy, as the seed wishes. Default: nothing happens by itself. */
+  /**
+   * `random`: machines crash, processes are paused, and links are cut, slow or lossy, as the seed decides. Default: no
+   * faults.
+   */
   readonly faults?: "random" | FaultOptions | undefined;
-  /** Of all links. */
+  /** The behavior of all links. */
   readonly network?: LinkModel | undefined;
   readonly disk?: DiskModel | undefined;
-  /** How fast the clocks of a machine go: 1.02 is 2 % too fast. Default: 1, or with `faults` up to 4 % wrong. */
+  /** The speed of a machine's clocks: 1.02 is 2 % too fast. Default: 1; with `faults`, up to 4 % wrong. */
   readonly drift?: Readonly<Record<NodeId, number>> | undefined;
-  /** Options for the `join()` of all members. */
+  /** Options that all members pass to `join()`. */
   readonly join?:
     | Partial<Omit<JoinOptions, "id" | "members" | "tls" | "signal" | "registry" | "admin" | "multicast">>
     | undefined;
-  /** Of which release each member is as it starts, for tests of upgrades. Default: all are of this one. @internal */
+  /** The release that each member runs from a start on, for tests of upgrades. Default: this one for all. @internal */
   readonly release?: ((id: NodeId) => Release) | undefined;
 }
 
-/** What a member's process runs. It ends where its process ends: nothing that it waits for comes any more. */
+/** A program of a member's process. It ends when its process ends: after that, its promises never settle. */
 export type Program = (member: Member, process: ProcessTools) => unknown;
 
-/** What its code takes from its surroundings. */
+/** The surroundings of a program. */
 export interface ProcessTools extends WorldTimers {
-  /** The machine's clock: as `performance.now()`. */
+  /** The machine's clock, in place of `performance.now()`. */
   readonly now: () => number;
-  /** As `Math.random()`. */
+  /** In place of `Math.random()`. */
   readonly random: () => number;
   /** Writes into the world's log. */
   readonly log: (text: string) => void;
 }
 
+/** Options of `World.run()`. */
 export interface RunOptions {
-  /** How much virtual time it may take. Default: 10 minutes. */
+  /** The limit of virtual time. Default: 10 minutes. */
   readonly limitMs?: number;
 }
 
@@ -52,7 +57,7 @@ const count: may.Rule = {
   wanted: "a finite number of 0 or more",
   accepts: (value) => may.finite.accepts(value) && (value as number) >= 0,
 };
-/** What stands in them, and who the members are, is looked at where it is used. */
+/** Nested options and ids are checked where they are used. */
 const known: may.Rules<WorldOptions> = {
   members: may.anything,
   seed: { wanted: "a whole number", accepts: (value) => Number.isSafeInteger(value) },

@@ -1,16 +1,16 @@
-/** Programs that run in processes of a world. */
+/** Runs programs in the processes of a world. */
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { ProcessTools } from "./world-options.ts";
 import { worldTimers } from "./world-timers.ts";
 
 export interface AroundProgram {
   readonly process: SimulatedProcess;
-  /** Of the member or client that it uses: aborted once that has ended. */
+  /** Aborted once the member or client that the program uses has ended. */
   readonly used: AbortSignal;
   log(text: string): void;
-  /** It has failed for want of what it used: its process ends, as one does that has nothing left to do. */
+  /** The program failed because its member or client ended: its process ends, since it has nothing left to do. */
   onEnd(): void;
-  /** It has failed by itself. */
+  /** The program itself failed. */
   onError(error: unknown): void;
 }
 

@@ -1,8 +1,12 @@
-/** Timers for code that runs in a world, with the words of Node's: `setTimeout`, and `sleep` as `node:timers/promises` has it. */
+/**
+ * Timers for code that runs in a world, with Node's names: `setTimeout`, and `sleep` with the signature of `setTimeout` in
+ * `node:timers/promises`.
+ */
 import type { Due } from "./virtual-time.ts";
 
+/** Timers in a world's virtual time. */
 export interface WorldTimers {
-  /** As `setTimeout` of `node:timers/promises`: rejects with an `AbortError` if its signal is aborted first. */
+  /** Resolves after `ms`. Rejects with an `AbortError` if its signal is aborted first. */
   readonly sleep: <T = void>(
     ms?: number,
     value?: T,
@@ -12,20 +16,21 @@ export interface WorldTimers {
   readonly clearTimeout: (timer: WorldTimer | null | undefined) => void;
 }
 
+/** A timer that a world has started. */
 export interface WorldTimer {
   readonly cancel: () => void;
 }
 
-/** The longest that Node counts. */
+/** The longest delay of Node's timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** As Node has it: a time that it cannot count is 1 ms. */
+/** Node's rule: a delay that it cannot represent becomes 1 ms. */
 export function timerMs(given: number): number {
   const ms = Number(given);
   return Number.isFinite(ms) && ms <= MAX_TIMER_MS ? ms : 1;
 }
 
-/** @param after does something after so many milliseconds, on a clock of the world or of one machine. */
+/** @param after schedules a function after some milliseconds, by a clock of the world or of one machine. */
 export function worldTimers(after: (ms: number, run: () => void) => Due): WorldTimers {
   return {
     sleep: <T>(ms = 0, value?: T, { signal }: { readonly signal?: AbortSignal | undefined } = {}) =>

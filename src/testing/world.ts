@@ -1,6 +1,6 @@
 /**
- * A world: members of `join()` in one process, on simulated machines, in virtual time. It is what `join()` runs on a real
- * network, except for the platform; and equal seeds give equal runs.
+ * A world: members of `join()` in one process, on simulated machines, in virtual time. Members run the code of `join()`,
+ * except for the platform. Equal seeds give equal runs.
  */
 import type { Client } from "../client/client.ts";
 import type { JoinOptions, Member } from "../cluster/services/api.ts";
@@ -59,18 +59,19 @@ const PORT = 7_100;
  */
 export const simulate = (options: WorldOptions): World => new World(options, new Error("made here"));
 
+/** A simulated cluster in virtual time, made by `simulate()`. */
 export class World {
   readonly seed: number;
-  /** All that there are, or have been; `member(id).cluster.members()` says who is on the list. */
+  /** The ids of all members, past ones included. `member(id).cluster.members()` returns the list of the cluster. */
   readonly members: NodeId[];
-  /** The machines of clients: `connect`. */
+  /** The ids of the machines of clients: see `connect`. */
   readonly clients: readonly NodeId[];
-  /** What has happened, a line each, with the time in milliseconds. */
+  /** The events so far, one line each, with the time in milliseconds. */
   readonly log: string[] = [];
   readonly sleep: WorldTimers["sleep"];
   readonly setTimeout: WorldTimers["setTimeout"];
   readonly clearTimeout: WorldTimers["clearTimeout"];
-  /** The faults that are to come, if they are random; those of clients from when they first connect. */
+  /** The random faults to come. A client's faults are added when it first connects. */
   readonly plan: Fault[];
   readonly #time = new VirtualTime();
   readonly #network: SimulatedNetwork;
@@ -78,14 +79,14 @@ export class World {
   readonly #clients: SimulatedClients;
   readonly #make: (id: NodeId) => SimulatedMachine;
   #founders: readonly NodeId[];
-  /** How often each has been given another address. */
+  /** How many times each member has moved to another address. */
   readonly #moves = new Map<NodeId, number>();
   readonly #clusterName: string;
   readonly #program: Program | undefined;
-  /** Whose stack tells which test this is. Looking at it takes long, and is done where it is needed. */
+  /** Its stack identifies the test. Reading a stack is slow, so it is done only on failure. */
   readonly #made: Error;
   readonly #links: WorldLinks;
-  /** What makes room on the disks that are full. */
+  /** Functions that free full disks. */
   readonly #full = new Map<NodeId, () => void>();
   #hasBegun = false;
   readonly #faults: FaultOptions | undefined;
@@ -137,20 +138,20 @@ export class World {
     return this.#time.now;
   }
 
-  /** Of all that has happened, and when: equal in two runs that went alike. */
+  /** A hash of the times of all events: equal for two runs that took the same course. */
   get digest(): number {
     return this.#time.digest;
   }
 
-  /** How many events have happened. */
+  /** How many events have run. */
   get events(): number {
     return this.#time.count;
   }
 
   /**
-   * Lets time go on until the body has ended, and then stand still; or for so many milliseconds. First all members join. An error says with
-   * which seed it came.
-   * @throws whatever the body throws; UsageError if nothing is left to happen, or if `limitMs` have passed.
+   * Advances time until the body has ended, or for the given milliseconds. In the first run, all members join before the
+   * body begins. The message of an error names the seed.
+   * @throws the error of the body; UsageError if no event is left, or after `limitMs`.
    */
   async run<T>(body: number | ((world: this) => T | PromiseLike<T>), options: RunOptions = {}): Promise<T> {
     requireRun(body, options);
@@ -168,7 +169,7 @@ export class World {
     }
   }
 
-  /** The member as it runs now. @throws UsageError while its process does not run, or has not joined yet. */
+  /** The member in its current run. @throws UsageError if its process does not run, or has not joined yet. */
   member(id: NodeId): Member {
     const member = this.#machine(id).run?.member ?? null;
     if (member === null)
@@ -179,26 +180,26 @@ export class World {
     return member;
   }
 
-  /** Of a member: its process runs, and has joined; it may have left since, or failed. Of a client: its process runs. */
+  /** For a member: its process runs and has joined; it may have left or failed since. For a client: its process runs. */
   isUp(id: NodeId): boolean {
     const client = this.#clients.find(id);
     return client === undefined ? (this.#machine(id).run?.member ?? null) !== null : client.process !== null;
   }
 
   /**
-   * The power of its machine fails: its process is no more, what its disk has not synced may be lost, and the others hear nothing. What
-   * was awaited of it never settles, and its signals are not aborted: no code of a dead process runs.
+   * The machine loses power: its process ends, unsynced data may be lost, and the others get no notification. Pending
+   * promises of the member never settle, and its signals are not aborted: no code of a dead process runs.
    */
   crash(id: NodeId): void {
     this.#end(id, "crashes", true);
   }
 
-  /** Its process ends, as by `kill -9`: its disk keeps what was written, and its machine closes its connections. */
+  /** Its process ends, as with `kill -9`: its disk keeps all writes, and its machine closes its connections. */
   kill(id: NodeId): void {
     this.#end(id, "is killed", false);
   }
 
-  /** Starts the member's process on its machine; one that runs still, and whose member has left, ends before. Resolves when it has joined. */
+  /** Starts the member's process on its machine, after ending one whose member has left. Resolves when it has joined. */
   restart(id: NodeId): Promise<Member> {
     const machine = this.#machine(id);
     if (machine.run?.member?.status().state === "left") this.#end(id, "ends", false);
@@ -211,14 +212,14 @@ export class World {
     return machine.start().joined;
   }
 
-  /** Where the others reach that member, whether it is there or not. */
+  /** The address at which the others reach that member, whether or not it runs. */
   address(id: NodeId): string {
     return `${hostOf(id)}:${PORT + (this.#moves.get(id) ?? 0)}`;
   }
 
   /**
-   * A machine more, whose process joins with `existing: true`. Somebody has to put it on the list: `add` does both. Resolves when it
-   * has joined, though the others may not have let it in yet.
+   * Adds a machine, whose process joins with `existing: true`. A member must also put it on the list: `add` does both.
+   * Resolves when it has joined, though the others may not accept it yet.
    */
   enter(id: NodeId): Promise<Member> {
     if (this.#machines.has(id))
@@ -231,9 +232,9 @@ export class World {
   }
 
   /**
-   * A client that is no member, on a machine of its own: what `connect()` gives, with the same words. From the first one on all members take
-   * clients. With random faults it stands still and its links fail, as those of members do. Of one whose machine is killed or crashes
-   * no code runs.
+   * Connects a client, on a machine of its own, like `connect()`. From the first client on, all members serve clients.
+   * Random faults pause it and affect its links, like those of members. If its machine is killed or crashes, none of its
+   * code runs.
    * @throws CoordinationError `no-endpoint`
    */
   async connect(options: ClientOptions = {}): Promise<Client> {
@@ -255,13 +256,13 @@ export class World {
     return client;
   }
 
-  /** A member that runs puts another on the list, and that starts. It votes once it is up to date: `cluster.settled()` waits for that. */
+  /** Adds a member through a running one, and starts it. It votes once it is up to date: `cluster.settled()` waits for that. */
   async add(id: NodeId, options: AddOptions = {}): Promise<Member> {
     await this.#anybody().cluster.add({ id, address: this.address(id) }, options);
     return this.enter(id);
   }
 
-  /** Its process ends, another member that runs puts a new address on the list, and it starts there. */
+  /** Ends its process, changes its address through another running member, and starts it there. */
   async move(id: NodeId, options: CallOptions = {}): Promise<Member> {
     const { cluster } = this.#anybody(id);
     if (this.#machine(id).run !== null) this.kill(id);
@@ -270,14 +271,17 @@ export class World {
     return this.restart(id);
   }
 
-  /** A member that runs takes it from the list. Resolves once that is in effect: its process, if it runs, has ended as a member by itself or soon will. */
+  /**
+   * Removes a member through a running one. Resolves once the change has taken effect: its process, if it runs, has left or
+   * soon will.
+   */
   async remove(id: NodeId, options: CallOptions = {}): Promise<void> {
     const { cluster } = this.#anybody(id);
     await cluster.remove(id, options);
     await cluster.settled(options);
   }
 
-  /** The disk of a member that is down is empty from now on. */
+  /** Empties the disk of a stopped member. */
   wipe(id: NodeId): void {
     const machine = this.#machine(id);
     if (machine.run !== null)
@@ -287,8 +291,9 @@ export class World {
   }
 
   /**
-   * Founds a new cluster from the bytes that `member.cluster.snapshot()` gave, as `coterie snapshot restore` does, of members that are all down.
-   * Those whose disks are empty get a folder of it: `wipe` them before. One that has kept its old folder is a member of the old cluster.
+   * Founds a new cluster from the bytes of `member.cluster.snapshot()`, like `coterie snapshot restore`. All its members
+   * must be stopped. Those with empty disks get a folder of the new cluster: `wipe` them before. A member that keeps its
+   * folder is still a member of the old cluster.
    */
   async restore(snapshot: Uint8Array, members: readonly NodeId[] = this.#founders): Promise<void> {
     const machines = members.map((id) => this.#machine(id));
@@ -309,7 +314,7 @@ export class World {
     }
   }
 
-  /** Its process stands still, as by `kill -STOP`, until `resume`. Timers that are overdue run late then, one after the other. */
+  /** Pauses its process, as with `kill -STOP`, until `resume`. Overdue timers then run one after another. */
   pause(id: NodeId): void {
     this.note(`node ${id} is paused`);
     this.#anyMachine(id).process?.pause();
@@ -320,13 +325,13 @@ export class World {
     this.#anyMachine(id).process?.resume();
   }
 
-  /** The next sync of its disk fails with this code: the member fails, and its process does not end by itself. */
+  /** Makes the next sync of its disk fail with this code. The member fails, but its process does not end by itself. */
   failDisk(id: NodeId, code = "EIO"): void {
     this.note(`the disk of node ${id} will fail`);
     this.#machine(id).disk.failNext(code);
   }
 
-  /** No file on its disk gets longer from now on, so that the member fails as it writes; and one that is started meanwhile cannot join. Until `freeDisk`. */
+  /** Fills its disk until `freeDisk`: the member fails when it writes, and one that starts meanwhile cannot join. */
   fillDisk(id: NodeId): void {
     this.note(`the disk of node ${id} is full`);
     const free = this.#machine(id).disk.fill();
@@ -337,7 +342,7 @@ export class World {
     });
   }
 
-  /** There is room again, and the process is started anew if it has ended, or its member has failed, meanwhile. */
+  /** Frees its disk, and restarts the process if it has ended or its member has failed meanwhile. */
   freeDisk(id: NodeId): void {
     this.note(`the disk of node ${id} has room`);
     this.#full.get(id)?.();
@@ -345,7 +350,10 @@ export class World {
     makeSureItRuns(this.#machine(id));
   }
 
-  /** Groups that cannot reach each other, in place of what was cut before; or another shape, as in the simulator. Clients that are in none reach all members. */
+  /**
+   * Splits the machines into groups that cannot reach each other, or another shape, as in the simulator. Replaces earlier
+   * cuts. Clients in no group reach all members.
+   */
   partition(...groups: (readonly NodeId[])[]): void;
   partition(shape: PartitionShape): void;
   partition(...given: Partition): void {
@@ -355,19 +363,19 @@ export class World {
     this.note(`partition ${JSON.stringify(given)}`);
   }
 
-  /** Nothing gets from one machine to the other from now on, in addition to what was cut before. */
+  /** Cuts the link from one machine to the other, in addition to earlier cuts. */
   cut(from: NodeId, to: NodeId): void {
     this.note(`cut from ${from} to ${to}`);
     this.#links.cut(this.#anyMachine(from).id, this.#anyMachine(to).id);
   }
 
-  /** Takes back partitions and cuts. */
+  /** Ends partitions and cuts. */
   heal(): void {
     this.note("the network is healed");
     this.#links.mend();
   }
 
-  /** The link from one machine to another is so from now on. Without a model: as `network` says. */
+  /** Sets the behavior of the link from one machine to another. Without a model: that of the option `network`. */
   link(from: NodeId, to: NodeId, model?: LinkModel): void {
     if (model !== undefined) requireLink(model);
     this.#links.set(this.#anyMachine(from).id, this.#anyMachine(to).id, model);
@@ -379,7 +387,7 @@ export class World {
     this.log.push(`${this.#time.now.toFixed(3).padStart(11)} ${text}`);
   }
 
-  /** The first run: all members join, and from then on faults come. */
+  /** In the first run: all members join, and then faults begin. */
   async #begin(): Promise<void> {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -420,7 +428,10 @@ export class World {
     this.#runProgram(id, process, (tools) => program(member, tools), member.signal);
   }
 
-  /** An error of a program ends its process where what it used has ended, as a process ends that has nothing left to do; and otherwise the run. */
+  /**
+   * An error of a program ends its process if the member or client has ended, since it has nothing left to do. Otherwise it
+   * ends the run.
+   */
   #runProgram(
     id: NodeId,
     process: SimulatedProcess,
@@ -440,13 +451,13 @@ export class World {
     const isFounder = this.#founders.includes(id);
     const others = this.members.filter((each) => each !== id);
     const up = others.filter((each) => this.isUp(each));
-    const known = up.length > 0 ? up : others; // Where all start at once, none is up yet.
+    const known = up.length > 0 ? up : others; // If all start at once, no member is up yet.
     const those = isFounder ? this.#founders : [id, ...known];
     const members = Object.fromEntries(those.map((each) => [each, this.address(each)]));
     return { members, ...(isFounder ? {} : { existing: true }) };
   }
 
-  /** A member that runs, another than that one. */
+  /** A running member other than the given one. */
   #anybody(but?: NodeId): Member {
     const id = this.members.find((each) => each !== but && this.isUp(each) && !this.member(each).signal.aborted);
     if (id === undefined) throw new UsageError("not-running", "expected a member that runs, and none does");

@@ -1,4 +1,4 @@
-/** A part of a trace: some of its time, some of its nodes, without what would bury the rest. */
+/** A part of a trace: a time window, some of the nodes, without hidden entries. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { MessageId, TraceEntry, TraceHeader } from "./entry.ts";
@@ -8,24 +8,24 @@ import { type Standing, type Standings, standingAfter, standingsBefore } from ".
 import { type Step, stepsAmong } from "./steps.ts";
 
 export interface Excerpt extends Trace {
-  /** How the nodes stood before the first entry. */
+  /** The standing of each node before the first entry. */
   readonly before: Standings;
-  /** What the nodes did at once, as the whole trace has it: what a step began with may be left out here. */
+  /** The steps of the whole trace. The first entry of a step may be missing here. */
   readonly steps: readonly Step[];
-  /** The moment that times are counted from: 0 in a simulation, the first entry of a recording. */
+  /** The time that counts as 0: the start of a simulation, or the first entry of a recording. */
   readonly origin: number;
 }
 
 export interface Selection {
-  /** In milliseconds since the origin, both included. */
+  /** In milliseconds since the origin, both inclusive. */
   readonly from?: number;
   readonly to?: number;
   readonly nodes?: readonly NodeId[];
-  /** Messages, timers and events of these names, short or full, are left out. */
+  /** Omit messages, timers and events with these short or full names. */
   readonly hide?: readonly string[];
 }
 
-/** @throws UsageError for nodes, names and times that the trace does not have */
+/** @throws UsageError for nodes, names and times that do not occur in the trace */
 export function excerptOf({ header, entries, clocks }: Trace, selection: Selection = {}): Excerpt {
   const nodes = new Set(chosenNodes(header, selection.nodes));
   const origin = originOf(header, entries);
@@ -37,7 +37,7 @@ export function excerptOf({ header, entries, clocks }: Trace, selection: Selecti
   const kept: number[] = [];
   let begun = false;
   for (const [index, entry] of entries.entries()) {
-    // Clocks of processes differ a little, so an entry of the window may be followed by one from before it.
+    // Clocks of processes differ slightly, so an entry from before the window can follow the first one in it.
     begun ||= !isBefore(entry);
     const concernsOthers = otherEnd(entry) !== null && !nodes.has(otherEnd(entry) as NodeId);
     if (!begun) before.set(entry.node, standingAfter(before.get(entry.node) as Standing, entry));
@@ -53,7 +53,7 @@ export function excerptOf({ header, entries, clocks }: Trace, selection: Selecti
   };
 }
 
-/** Its first entries, as many as `count`. */
+/** The first `count` entries. */
 export function beginningOf(excerpt: Excerpt, count: number): Excerpt {
   const { entries, clocks, steps } = excerpt;
   if (entries.length <= count) return excerpt;
@@ -64,7 +64,7 @@ export function beginningOf(excerpt: Excerpt, count: number): Excerpt {
   return { ...excerpt, entries: entries.slice(0, count), clocks: clocks.slice(0, count), steps: begun };
 }
 
-/** A misspelt name hides nothing, and a window beside the run shows nothing: nobody wants that. */
+/** A misspelled name would hide nothing, and a window outside the run would show nothing, so both are errors. */
 function requireSense({ from, to, hide = [] }: Selection, entries: readonly TraceEntry[], origin: number): void {
   const refuse = (what: string, expected: string, got: unknown): never => {
     throw new UsageError("bad-selection", unexpected(what, expected, got));
@@ -82,7 +82,7 @@ function requireSense({ from, to, hide = [] }: Selection, entries: readonly Trac
   if (to !== undefined && to < first) refuse("the end", `at least ${first} ms, when the trace begins`, to);
 }
 
-/** Short and full; none where the entry has no name of a protocol's. */
+/** The short and the full name. Empty if the entry has no name from the protocol. */
 function namesIn(entry: TraceEntry): string[] {
   const name = nameIn(entry);
   return name === null ? [] : [name.short, name.full];
@@ -127,7 +127,7 @@ function hiddenBy(names: readonly string[]): (entry: TraceEntry) => boolean {
   };
 }
 
-/** The repeated part begins with the first entry of it that is left. */
+/** The repeated part begins with its first entry that is kept. */
 function moved({ violation }: TraceHeader, kept: readonly number[]): TraceHeader["violation"] {
   if (violation === null || violation.loopFrom === null) return violation;
   const { loopFrom } = violation;

@@ -1,4 +1,6 @@
-/** Which fields a header and each kind of entry must have. Fields beyond these are let through: a later version may add some. */
+/**
+ * The required fields of a header and of each kind of entry. Additional fields are allowed, since a later version may add some.
+ */
 import { unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
 import type { LossReason, TraceEntry, TraceHeader } from "./entry.ts";
@@ -66,7 +68,7 @@ const headerFields: { readonly [K in keyof Required<TraceHeader>]: Field } = {
 
 const violationFields: Fields = { property: words, claim: words, loopFrom: orNull(natural) };
 
-/** A record, so that a new reason is not forgotten here. */
+/** A record, so that the compiler reports a missing reason. */
 const lossReasons: Readonly<Record<LossReason, true>> = {
   cut: true,
   dropped: true,
@@ -104,7 +106,7 @@ const journal: Field = {
   holds: (value) => value === undefined || Array.isArray(value),
 };
 
-/** Beyond `at`, `node` and `kind`. `other` stands for one of the header's nodes. */
+/** The fields apart from `at`, `node` and `kind`. `other` is the check for the id of another node. */
 function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
   return {
     start: { journal },
@@ -124,7 +126,7 @@ function fieldsOf(other: Field): Readonly<Record<TraceEntry["kind"], Fields>> {
   };
 }
 
-/** What is wrong with the first line of a file, in one sentence that names the field; null if nothing is. */
+/** The problem with the first line of a file, in one sentence that names the field. Null if there is none. */
 export function headerProblem(value: unknown): string | null {
   if (!isObject(value) || value.kind !== "trace")
     return unexpected("the header of a trace", 'an object with kind "trace"', value);
@@ -134,8 +136,8 @@ export function headerProblem(value: unknown): string | null {
 }
 
 /**
- * Says of an entry of a trace of these nodes what is wrong with it, in one sentence that names the field; null if
- * nothing is.
+ * Returns a function that finds the problem with an entry of these nodes, in one sentence that names the field. It returns null
+ * if there is none.
  */
 export function entryProblems(nodes: readonly NodeId[]): (value: unknown) => string | null {
   const node = oneOf(...nodes);

@@ -1,6 +1,6 @@
 /**
- * A trace as a file: JSON lines, first the header, then one entry per line, each with its vector clock as
- * `clock: { "0": 3, "2": 1 }`. See docs/verify/traces.md.
+ * A trace as a file: JSON lines, first the header, then one entry per line, each with its vector clock as `clock: { "0": 3,
+ * "2": 1 }`. See docs/verify/traces.md.
  */
 import { reviveChunk } from "../core/chunk.ts";
 import type { VectorClock } from "../core/clocks.ts";
@@ -12,36 +12,36 @@ import { clockKeeper, vectorClocks } from "./steps.ts";
 
 export interface Trace {
   readonly header: TraceHeader;
-  /** Each node's own order is kept, no receipt comes before its sending, and within these bounds time decides. */
+  /** Each node's order is kept and no receipt comes before its sending. Otherwise entries are ordered by time. */
   readonly entries: readonly TraceEntry[];
-  /** Of each entry. */
+  /** The clock of each entry. */
   readonly clocks: readonly VectorClock[];
 }
 
 export interface ReadTrace extends Trace {
-  /** Whether the last line was cut short, as its recorder was killed. It is left out. */
+  /** Whether the last line was incomplete because its recorder was killed. That line is omitted. */
   readonly torn: boolean;
 }
 
 export interface ReadLimits {
-  /** 1,000,000 unless told. */
+  /** Default: 1,000,000. */
   readonly maxEntries?: number;
-  /** In characters. 1,000,000 unless told. */
+  /** In characters. Default: 1,000,000. */
   readonly maxLineLength?: number;
-  /** Is called now and then with the number of entries read so far. */
+  /** Called regularly with the number of entries read so far. */
   readonly onEntries?: (entries: number) => void;
 }
 
-/** Entries between two calls of `onEntries`. */
+/** The number of entries between two calls of `onEntries`. */
 const REPORTED_ENTRIES = 10_000;
 
-/** Lines of a trace file, each with its line feed. `entry` takes the entries in order, as `orderOf` has it. */
+/** The lines of a trace file, each with its line feed. Call `entry` with the entries in the order of `orderOf`. */
 export interface TraceLines {
   readonly header: string;
   entry(entry: TraceEntry): string;
 }
 
-/** For recorders: writes line by line, and computes the clocks as it goes. */
+/** For recorders: writes line by line, and computes the clocks meanwhile. */
 export function traceLines(header: TraceHeader): TraceLines {
   const clockOf = clockKeeper();
   return {
@@ -50,7 +50,7 @@ export function traceLines(header: TraceHeader): TraceLines {
   };
 }
 
-/** The whole file. Clocks are computed unless they are given, as for a part of a longer trace. */
+/** Returns the whole file. Clocks are computed unless given, which an excerpt of a longer trace requires. */
 export function writeTrace(
   header: TraceHeader,
   entries: readonly TraceEntry[],
@@ -65,9 +65,9 @@ const entryLine = (entry: TraceEntry, clock: VectorClock): string => `${JSON.str
 type Written = TraceEntry & { readonly clock?: VectorClock };
 
 /**
- * Reads a file. Entries come in the order of `orderOf`, whatever the order of the lines; clocks are those of the file if
- * every line has one, and are computed otherwise.
- * @throws UsageError naming line and field
+ * Reads a file. Entries are returned in the order of `orderOf`, regardless of the order of the lines. Clocks are taken from the
+ * file if every line has one, and computed otherwise.
+ * @throws UsageError if the file is invalid. The message names the line and the field.
  */
 export function readTrace(
   text: string,
@@ -108,7 +108,7 @@ function settled(written: readonly Written[]): Pick<Trace, "entries" | "clocks">
   return { entries, clocks: known.length === entries.length ? known : vectorClocks(entries) };
 }
 
-/** Blank lines are passed over, and counted. */
+/** Skips blank lines, but counts them. */
 function* linesOf(text: string): Generator<{ line: string; number: number; isUnfinished: boolean }> {
   for (let start = 0, number = 1; start < text.length; number++) {
     const found = text.indexOf("\n", start);
@@ -127,10 +127,10 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Far more than any message or state has; who goes through them goes in by calls within calls. */
+/** Much deeper than any message or state. Code that walks them is recursive. */
 const MAX_DEPTH = 500;
 
-/** Each that is within another takes two characters of the line at least. */
+/** Each level of nesting takes at least two characters. */
 const isDeeper = (value: unknown, line: string): boolean =>
   line.length > 2 * MAX_DEPTH && isDeeperThan(MAX_DEPTH, value);
 
@@ -141,7 +141,7 @@ function isDeeperThan(most: number, value: unknown): boolean {
 
 const refusal = (line: number, problem: string): UsageError => new UsageError("bad-trace", `line ${line}: ${problem}`);
 
-/** The indices of the entries, in order. What is in order already stays as it is. */
+/** The indices of the entries in order. Entries that are already in order are not moved. */
 function orderOf(entries: readonly TraceEntry[]): number[] {
   return isInOrder(entries) ? entries.map((_, index) => index) : merged(entries);
 }
@@ -162,7 +162,7 @@ interface Lane {
   next: number;
 }
 
-/** A merge of one lane per node. A lane whose next entry is a receipt waits for the lane that has the sending. */
+/** Merges one lane per node. A lane whose next entry is a receipt waits for the lane with the sending. */
 function merged(entries: readonly TraceEntry[]): number[] {
   const unsent = new Set(entries.flatMap((entry) => (entry.kind === "send" ? [entry.id] : [])));
   const ready: Lane[] = [];
@@ -188,7 +188,7 @@ function merged(entries: readonly TraceEntry[]): number[] {
   while (order.length < entries.length) {
     const lane = ready.shift();
     if (lane === undefined) {
-      // Messages that wait for each other in a circle: no run has them, so any of them may go first.
+      // Messages wait for each other in a cycle, which no run can produce, so any of them may go first.
       const [id] = waiting.keys().next().value === undefined ? [] : [waiting.keys().next().value as MessageId];
       if (id === undefined) break;
       release(id);
@@ -221,7 +221,7 @@ function lanesOf(entries: readonly TraceEntry[]): Lane[] {
   return [...lanes.values()];
 }
 
-/** Where the next entry of a node stands among those before it. */
+/** The position of a node's next entry among its earlier ones. */
 function placeIn(indices: readonly number[], index: number, entries: readonly TraceEntry[]): number {
   const { kind, at } = entries[index] as TraceEntry;
   if (kind !== "fault") return indices.length;

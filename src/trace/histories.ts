@@ -1,4 +1,4 @@
-/** What the properties of a protocol remember of one node, side by side: a driver keeps one such list for each node. */
+/** The histories that the properties of a protocol keep of one node. A driver stores one such list per node. */
 import { InvariantViolation } from "../core/errors.ts";
 import type {
   CommandOf,
@@ -13,13 +13,13 @@ import type {
   World,
 } from "../core/protocol.ts";
 
-/** By the place of each history among those that are kept. */
+/** Indexed by the position of each history. */
 export type Remembered = readonly unknown[];
 
-/** What was shown, and as what it was declared: a search answers with what it was shown, which may be asked again. */
+/** Maps wrapped properties to the declared ones. A search returns wrapped properties, which a caller may pass in again. */
 const declared = new WeakMap<object, object>();
 
-/** Of all runs of a protocol. */
+/** Shared by all runs of a protocol. */
 const made = new WeakMap<object, Histories<Vocabulary>>();
 
 export function historiesOf<V extends Vocabulary>(properties: readonly Property<V>[]): Histories<V> {
@@ -31,7 +31,7 @@ export function historiesOf<V extends Vocabulary>(properties: readonly Property<
 }
 
 export class Histories<V extends Vocabulary> {
-  /** Of a node that has emitted nothing. */
+  /** The histories of a node that has not emitted anything. */
   readonly empty: Remembered;
   readonly #own: readonly Property<V>[];
   #ownShown: readonly Property<V>[] | null = null;
@@ -43,12 +43,12 @@ export class Histories<V extends Vocabulary> {
     this.empty = this.#kept.map(({ empty }) => empty);
   }
 
-  /** After one more event of the node: the list itself, where no property cares. */
+  /** The histories after one more event of the node. Returns the same list if no property changes. */
   after(before: Remembered, event: EventOf<V>): Remembered {
     return this.#changed(before, (history, known) => history.after(known, event));
   }
 
-  /** After a command that is to be answered. */
+  /** The histories after a command that expects a reply. */
   requested(before: Remembered, command: CommandOf<V>): Remembered {
     return this.#changed(before, (history, known) => history.afterRequest?.(known, command) ?? known);
   }
@@ -62,7 +62,7 @@ export class Histories<V extends Vocabulary> {
     return after.some((value, place) => value !== before[place]) ? after : before;
   }
 
-  /** The same properties, to be asked of a driver's world. */
+  /** The properties, wrapped so that they can be evaluated in a driver's world. */
   shown(properties: readonly Property<V>[]): readonly Property<V>[] {
     if (properties !== this.#own) return this.#allShown(properties);
     this.#ownShown ??= this.#allShown(properties);
@@ -84,7 +84,7 @@ export class Histories<V extends Vocabulary> {
     if (place < 0) throw new InvariantViolation("unknown-history", `nothing is remembered for "${property.name}"`);
     let last: World<StateOf<V>> | null = null;
     let own: World<StateOf<V>> | null = null;
-    /** A driver has one world. */
+    /** A driver has only one world. */
     function seen(world: World<StateOf<V>>): World<StateOf<V>> {
       if (own !== null && world === last) return own;
       last = world;
@@ -101,7 +101,7 @@ export class Histories<V extends Vocabulary> {
   }
 }
 
-/** A driver's world to a property with a history: the one at `place` among those that are kept. */
+/** A driver's world for one property with a history, at position `place` of the list. */
 class WithHistory<S> implements World<S> {
   readonly nodes: readonly NodeId[];
   readonly state: (node: NodeId) => S;

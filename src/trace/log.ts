@@ -1,4 +1,4 @@
-/** A trace in words, one line per entry: what golden tests compare and a terminal shows. */
+/** A trace as text, one line per entry. Golden tests compare it, and a terminal shows it. */
 import { Chunk } from "../core/chunk.ts";
 import { canonical } from "../core/plain.ts";
 import type { NodeId, Tagged, View } from "../core/protocol.ts";
@@ -13,7 +13,7 @@ export function logLine(entry: TraceEntry): string {
 const line = ({ at, node }: TraceEntry, words: string): string =>
   `${at.toFixed(1).padStart(8)}  node ${node}  ${words}`;
 
-/** The same for the entries of one run, in order: the loss of a message then names it and its other end. */
+/** Like `logLine`, for the entries of one run in order: the line of a lost message then names it and its other end. */
 export function runLogger(): (entry: TraceEntry) => string {
   const underWay = new Map<MessageId, Extract<TraceEntry, { kind: "send" }>>();
   return (entry) => {
@@ -31,7 +31,7 @@ function loss(
   return `message lost: ${phrase(sent.message)} from ${sent.node} to ${to} (${lossWords(why)})`;
 }
 
-/** What happens at a node, without its id: `sends election to 7`. */
+/** The action of an entry, without the node: `sends election to 7`. */
 export function actionText(entry: TraceEntry): string {
   switch (entry.kind) {
     case "start":
@@ -72,12 +72,12 @@ function standing({ leader, held = [], certificates = [] }: View): string {
   return `${led}${waiting}${proved}`;
 }
 
-/** `2 of 3 (0 2)`: how full a certificate is, and who has signed. */
+/** `2 of 3 (0 2)`: how many signatures a certificate has and needs, and the nodes that signed. */
 function filling({ signed, needed }: { readonly signed: readonly NodeId[]; readonly needed: number }): string {
   return signed.length === 0 ? `0 of ${needed}` : `${signed.length} of ${needed} (${signed.join(" ")})`;
 }
 
-/** `election`, `alive beat 3`, `election.coordinator`: type and fields; those of a part of an assembly carry its name. */
+/** For example `election`, `alive beat 3` or `election.coordinator`: the type with its part, and the fields. */
 export function phrase(said: Tagged): string {
   const { type: _type, ...fields } = unwrapped(said);
   return [pathOf(said).join("."), ...Object.entries(fields).map(([name, value]) => `${name} ${plain(value)}`)].join(
@@ -87,7 +87,7 @@ export function phrase(said: Tagged): string {
 
 const plain = (value: unknown): string => (typeof value === "string" ? value : canonical(withSizes(value)));
 
-/** Of a chunk its size is shown, not its bytes. */
+/** Shows the size of a chunk instead of its bytes. */
 function withSizes(value: unknown): unknown {
   if (value instanceof Chunk) return `${value.length} bytes`;
   if (Array.isArray(value)) return value.map(withSizes);
@@ -96,17 +96,17 @@ function withSizes(value: unknown): unknown {
 }
 
 export interface Name {
-  /** Unique among all: `election.answer`. */
+  /** Unique within the protocol: `election.answer`. */
   readonly full: string;
-  /** The protocol's own word: `answer`. */
+  /** The protocol's own name: `answer`. */
   readonly short: string;
-  /** The part that said it, `election`; null where the node runs one protocol alone. */
+  /** The part of the assembly, `election`. Null if the protocol is not an assembly. */
   readonly part: string | null;
 }
 
 export const nameOf = (tagged: Tagged): Name => nameFrom(pathOf(tagged));
 
-/** The name of a timer or command that comes as one dotted word. */
+/** The name of a timer or command, from its dotted form. */
 export function nameOfWord(word: string): Name {
   return nameFrom(word.split("."));
 }
@@ -116,37 +116,37 @@ function nameFrom(path: readonly string[]): Name {
   return { full: path.join("."), short: path.at(-1) ?? "", part: part === "" ? null : part };
 }
 
-/** The fields of what was said, besides its type. */
+/** The fields apart from the type. */
 export function fieldsOf(tagged: Tagged): Record<string, unknown> {
   const { type: _type, ...fields } = unwrapped(tagged);
   return fields;
 }
 
-/** Which message an event says to be delivered: handed over to the application, which is later than its reception. */
+/** The id of the message that an event delivers to the application, which is later than its reception. */
 export function deliveredId(event: Tagged): string | null {
   const { type, id } = unwrapped(event);
   return type === "delivered" && typeof id === "string" ? id : null;
 }
 
-/** Name and fields in a few words: `elected 3`, `prepare 1.0`, `delivered 2 hello`. At most so many characters. */
+/** Name and fields as a short label: `elected 3`, `prepare 1.0`, `delivered 2 hello`. At most `maxLength` characters. */
 export function labelOf(tagged: Tagged, maxLength = 28): string {
   const values = Object.values(fieldsOf(tagged)).map((value) => valueText(value, unitsOf(maxLength)));
   return shortened([nameOf(tagged).short, ...values].filter((word) => word !== "").join(" "), maxLength);
 }
 
 export function shortened(text: string, maxLength: number): string {
-  if (text.length <= maxLength) return text; // Its letters are no more than its code units.
+  if (text.length <= maxLength) return text; // It never has more letters than code units.
   const letters = [...text.slice(0, unitsOf(maxLength))];
   return letters.length <= maxLength ? text : `${letters.slice(0, maxLength - 1).join("")}…`;
 }
 
-/** So many code units hold one letter more than that at least: what comes behind them is not shown. */
+/** This many code units contain at least one letter more than the limit, so the rest is never shown. */
 const unitsOf = (letters: number): number => 2 * (letters + 1);
 
 /** Why a message was lost, in a word or two. */
 export const lossWords = (why: LossReason): string => (why === "down" ? "not running" : why);
 
-/** Stamps such as a ballot read `1.0`, vectors `[1 0 2]`, what is absent `–`. Of a long text the beginning. */
+/** Stamps such as a ballot become `1.0`, vectors `[1 0 2]`, missing values `–`. Long text is cut. */
 export function valueText(value: unknown, most: number): string {
   if (value === null || value === undefined) return "–";
   const inner = (part: unknown): string => valueText(part, most);

@@ -1,6 +1,6 @@
 /**
- * A trace as it is shown: rows in their order, messages with the fields that matter, and without what only keeps coming.
- * A periodic message stays where it changes something, such as the heartbeat that makes a node a follower.
+ * A trace for display: rows in order, messages with their important fields, and without repetitive periodic messages. A
+ * periodic message is kept if it changes something, such as the heartbeat that makes a node a follower.
  */
 import type { NodeId, Tagged } from "../core/protocol.ts";
 import { rewrapped, unwrapped } from "../core/wrapping.ts";
@@ -11,14 +11,14 @@ import { flightsOf, type Step, stepsOf } from "./steps.ts";
 
 export interface Showing {
   readonly rows: readonly NodeId[];
-  /** By a message's short name: the fields that label its arrow. */
+  /** The fields that label the arrow of a message, by the message's short name. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   /** Short names of messages, timers and events. */
   readonly periodic: readonly string[];
 }
 
 export interface Presented extends Trace {
-  /** Of each entry that is left, which it was. */
+  /** The original index of each entry that is kept. */
   readonly kept: readonly number[];
 }
 
@@ -42,7 +42,7 @@ export function presented({ header, entries, clocks }: Trace, { rows, labels, pe
   };
 }
 
-/** With those fields of its message or event alone that are worth a label. */
+/** The entry with only those fields of its message or event that label it. */
 function labelled(entry: TraceEntry, labels: Showing["labels"]): TraceEntry {
   switch (entry.kind) {
     case "send":
@@ -55,7 +55,7 @@ function labelled(entry: TraceEntry, labels: Showing["labels"]): TraceEntry {
   }
 }
 
-/** The message with what labels its arrow alone. */
+/** The message with only the fields that label its arrow. */
 export const messageShown = (message: Tagged, labels: Showing["labels"]): Tagged =>
   withFields(message, labels, MAX_LABELS);
 
@@ -72,7 +72,7 @@ function isShort(value: unknown): boolean {
   return (typeof value !== "object" || value === null) && String(value).length <= MAX_LABEL;
 }
 
-/** Places of entries that nobody would miss. */
+/** The indices of entries that can be hidden without loss. */
 function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>): ReadonlySet<number> {
   if (periodic.size === 0) return new Set();
   const steps = stepsOf(entries);
@@ -98,10 +98,10 @@ function foldedIn(entries: readonly TraceEntry[], periodic: ReadonlySet<string>)
   return folded;
 }
 
-/** What means nothing by itself: it may go if all else of its step does. */
+/** Entries with no meaning of their own. They can be hidden if the rest of their step is. */
 const isAside = ({ kind }: TraceEntry): boolean => kind === "timeout" || kind === "event";
 
-/** An event that something is not so, such as that nobody leads. */
+/** An event that reports an absence, such as the lack of a leader. */
 function saysNothing(entry: TraceEntry): boolean {
   if (entry.kind !== "event") return false;
   const { type: _type, ...fields } = unwrapped(entry.event);

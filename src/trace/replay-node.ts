@@ -1,4 +1,4 @@
-/** One node of a recording: stepped through what it was recorded to do, and compared with it. */
+/** One node of a recording: it is stepped through its recorded inputs, and its effects are compared with the recording. */
 import { compacted, slotFinder } from "../core/journal-slots.ts";
 import { canonical, clone, equal } from "../core/plain.ts";
 import type {
@@ -27,7 +27,7 @@ interface Armed {
   readonly duration: Duration;
 }
 
-/** Something that a handler did, or was recorded to do. Of what it passes on this is a copy: that may change afterwards. */
+/** An effect of a handler, or a recorded one. Its contents are copies, as the originals may change. */
 type Deed<V extends Vocabulary> =
   | { readonly kind: "send"; readonly to: NodeId; readonly what: MessageOf<V> }
   | { readonly kind: "emit"; readonly to: null; readonly what: unknown }
@@ -35,10 +35,10 @@ type Deed<V extends Vocabulary> =
 
 type Sending<V extends Vocabulary> = Extract<Deed<V>, { kind: "send" }>;
 
-/** Why a node cannot be followed any further. */
+/** Thrown if a node cannot be followed any further. */
 class Mismatch extends Error {}
 
-/** A copy of all that a node has and knows. */
+/** A copy of a node's complete state. */
 export interface SavedNode<V extends Vocabulary> {
   readonly status: ReplayedNode<V>["status"];
   readonly timers: readonly (readonly [TimerOf<V>, Armed])[];
@@ -51,10 +51,10 @@ export interface SavedNode<V extends Vocabulary> {
 export class ReplayedNode<V extends Vocabulary> {
   readonly #given: {
     readonly hasRealSignatures: boolean;
-    /** Of its state, where it begins with one of its own. */
+    /** The fields of its initial state that differ from the usual one. */
     readonly differing: Readonly<Record<string, unknown>>;
   };
-  /** `lost`: it runs, but entries are missing, so nobody knows its state. */
+  /** `lost`: the node runs, but entries are missing, so its state is unknown. */
   status: "new" | "up" | "down" | "lost" = "new";
   readonly timers = new Map<TimerOf<V>, Armed>();
   #state: StateOf<V> | null = null;
@@ -63,14 +63,14 @@ export class ReplayedNode<V extends Vocabulary> {
   readonly #peers: readonly NodeId[];
   readonly #ctx: Context<V>;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
-  /** Of the step that runs. */
+  /** The time of the current step. */
   #now = 0;
-  /** Null where nobody asks. */
+  /** Null if effects are not compared. */
   #deeds: Deed<V>[] | null = [];
   #choices: RecordedStep<V>["choices"] = [];
-  /** Whether choices may be missing, as the recording breaks off in this step. */
+  /** Whether choices may be missing, because the recording ends in this step. */
   #isCut = false;
-  /** What it is to answer. */
+  /** Requests that the node still has to answer. */
   readonly #open = new Set<RequestId>();
 
   constructor(
@@ -79,7 +79,7 @@ export class ReplayedNode<V extends Vocabulary> {
     nodes: readonly NodeId[],
     given: {
       readonly hasRealSignatures: boolean;
-      /** Of its state, where it begins with one of its own. */
+      /** The fields of its initial state that differ from the usual one. */
       readonly differing: Readonly<Record<string, unknown>>;
     },
   ) {
@@ -94,9 +94,9 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 
   /**
-   * Runs one step. Returns what it sent beyond what was recorded, which can only be where the recording breaks off, or a
-   * sentence that says why the recording cannot be of this protocol.
-   * @param isKnown it was compared with the recording before, and did what that says
+   * Runs one step. Returns the messages it sent in addition to the recorded ones, which is possible only where the recording
+   * ends, or a sentence that explains why the recording is not of this protocol.
+   * @param isKnown whether the step was compared with the recording before, and matched
    */
   step(
     stimulus: Stimulus<V>,
@@ -107,7 +107,7 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#now = at;
     this.#deeds = isKnown && recorded.cut === null ? null : [];
     this.#choices = [...recorded.choices];
-    this.#isCut = recorded.cut !== null && recorded.view === null; // A view is what a step ends with.
+    this.#isCut = recorded.cut !== null && recorded.view === null; // A step ends with its view.
     try {
       const isBeginning = stimulus.kind === "start" && this.status === "new";
       if (stimulus.kind === "start") this.#boot();
@@ -116,14 +116,14 @@ export class ReplayedNode<V extends Vocabulary> {
       if (request !== null) this.#open.add(request);
       if (!isIdle) dispatch(this.protocol, this.state, clone(stimulus), this.#ctx);
       const left = this.#deeds === null ? [] : this.#compare(recorded, this.#deeds);
-      if (isBeginning) mergeInto(this.state, this.#given.differing); // As a scenario does, once it has started.
+      if (isBeginning) mergeInto(this.state, this.#given.differing); // As in a scenario, after the start.
       return left;
     } catch (error) {
       return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
     }
   }
 
-  /** @param journal what is left of its journal. */
+  /** @param journal the records left in its journal */
   crash(journal: readonly RecordOf<V>[] = this.#journal): void {
     this.status = "down";
     this.#state = null;
@@ -132,13 +132,13 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#open.clear();
   }
 
-  /** It has found this in its journal: a crash may have taken entries with it whose records are there all the same. */
+  /** Sets the journal that the node found. A crash may have lost trace entries although their records are durable. */
   remember(journal: readonly RecordOf<V>[]): void {
     this.#journal = [...journal];
     this.#isJournalKnown = true;
   }
 
-  /** From here on its entries are not all there. */
+  /** Marks the node as lost: from here on some of its entries are missing. */
   lose(): void {
     this.status = "lost";
     this.#state = null;
@@ -146,7 +146,7 @@ export class ReplayedNode<V extends Vocabulary> {
     this.#isJournalKnown = Object.keys(this.protocol.replay ?? {}).length === 0;
   }
 
-  /** Whether a start brings it back: not if nobody knows what its journal holds. */
+  /** Whether a start makes the node known again. False if the content of its journal is unknown. */
   get canStart(): boolean {
     return this.#isJournalKnown;
   }
@@ -155,7 +155,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return clone(this.standing(now));
   }
 
-  /** No copy: it changes when the node goes on. */
+  /** Not a copy: it changes with the node's next step. */
   standing(now: number): NodeSnapshot<V> {
     const timers = [...this.timers].map(([timer, armed]) => ({
       timer,
@@ -164,7 +164,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return { id: this.id, state: this.#state, journal: this.#journal, timers };
   }
 
-  /** What the driver drew from a range is not recorded: it is drawn again, above what has passed already. */
+  /** A duration drawn from a range is not recorded. It is drawn again, above the time that has already passed. */
   #remaining(timer: TimerOf<V>, { at, duration }: Armed, now: number): number {
     if (typeof duration === "number") return Math.max(0, at + duration - now);
     const [min, max] = duration;
@@ -177,7 +177,7 @@ export class ReplayedNode<V extends Vocabulary> {
       status: this.status,
       timers: [...this.timers],
       state: clone(this.#state),
-      journal: [...this.#journal], // Its records are never changed.
+      journal: [...this.#journal], // Records are immutable.
       isJournalKnown: this.#isJournalKnown,
       open: [...this.#open],
     };
@@ -230,7 +230,7 @@ export class ReplayedNode<V extends Vocabulary> {
     return left;
   }
 
-  /** As recorded, where a network had real ones. */
+  /** Uses the recorded results, if the network used real signatures. */
   #signatures(): Signatures {
     const ideal = idealSignatures(this.id);
     const taken = (label: string): boolean => this.#choices[0]?.label === label;
@@ -264,14 +264,14 @@ export class ReplayedNode<V extends Vocabulary> {
       },
       emit: (event) => void this.#deeds?.push({ kind: "emit", to: null, what: clone(event) }),
       reply: (request, reply) => {
-        if (!this.#open.delete(request)) return; // Nobody waits for it.
+        if (!this.#open.delete(request)) return; // No caller waits.
         this.#deeds?.push({ kind: "reply", to: request, what: clone(reply) });
       },
       signatures: this.#signatures(),
       choose: (label, options) => {
         const taken = this.#choices.shift();
         const [first] = options;
-        if (taken === undefined && this.#isCut && first !== undefined) return first; // Any is possible for all we know.
+        if (taken === undefined && this.#isCut && first !== undefined) return first; // Any option is possible.
         if (taken === undefined) throw new Mismatch(`the handlers choose ${label}, the recording does not`);
         const option = options.find((candidate) => isSame(candidate, taken.option));
         if (taken.label !== label || option === undefined)
@@ -284,7 +284,7 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 }
 
-/** Returns what was done beyond what was recorded, which may only be at a place where the recording breaks off. */
+/** Returns the effects in addition to the recorded ones, which are allowed only where the recording ends. */
 function differ<V extends Vocabulary, D extends Deed<V>>(
   done: readonly D[],
   recorded: readonly Deed<V>[],
@@ -309,9 +309,9 @@ function inWords<V extends Vocabulary>({ kind, to, what }: Deed<V>): string {
   return kind === "emit" ? `say ${said}` : `reply ${said} to request ${to}`;
 }
 
-/** Values that are the same once they have gone through JSON. Nearly all are so without it. */
+/** Equal after conversion to JSON. Nearly all values are equal even before. */
 const isSame = (a: unknown, b: unknown): boolean => equal(a, b) || equal(plain(a), plain(b));
-/** As it is after a way through JSON. */
+/** The value after a round trip through JSON. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 const short = (value: unknown): string => {
   const text = JSON.stringify(value);
@@ -320,22 +320,22 @@ const short = (value: unknown): string => {
 
 type EntryOf<V extends Vocabulary, K extends TraceEntry["kind"]> = Extract<TraceEntry<V>, { kind: K }>;
 
-/** What the recording says of one step, beside its stimulus. */
+/** The recorded effects of one step, without its stimulus. */
 export interface RecordedStep<V extends Vocabulary> {
   readonly sends: EntryOf<V, "send">[];
   readonly events: EntryOf<V, "event">[];
   readonly replies: EntryOf<V, "event">[];
   readonly choices: EntryOf<V, "choice">[];
-  /** The node's state after the step, where it was recorded. */
+  /** The node's state after the step, if it was recorded. */
   view: EntryOf<V, "view"> | null;
-  /** What ended the entries of the step early, if anything did: then some may be missing. */
+  /** The reason why the entries of the step may be incomplete, if any. */
   cut: "crash" | "end" | null;
 }
 
 export interface Recording<V extends Vocabulary> {
   /** The steps, by the index of their stimulus. */
   readonly steps: ReadonlyMap<number, RecordedStep<V>>;
-  /** How often each message was received or lost, and whether it was ever sent and received, as far as was recorded. */
+  /** How often each message was received or lost, and which messages were sent and received in the recording. */
   readonly ends: ReadonlyMap<MessageId, number>;
   readonly sent: ReadonlySet<MessageId>;
   readonly received: ReadonlySet<MessageId>;
@@ -385,7 +385,7 @@ function takeInto<V extends Vocabulary>(step: RecordedStep<V>, entry: TraceEntry
   }
 }
 
-/** What an entry makes a handler do; null for an entry that makes none. */
+/** The stimulus of an entry. Null for an entry that runs no handler. */
 export function stimulusOf<V extends Vocabulary>(entry: TraceEntry<V>): Stimulus<V> | null {
   switch (entry.kind) {
     case "start":
@@ -401,13 +401,16 @@ export function stimulusOf<V extends Vocabulary>(entry: TraceEntry<V>): Stimulus
   }
 }
 
-/** Objects are gone into, anything else is replaced. A key is one of the state's own, whatever it is called: files name them. */
+/**
+ * Merges objects recursively and replaces anything else. Any key is an own key of the state, because files can contain any
+ * name.
+ */
 export function mergeInto(state: object, differing: Readonly<Record<string, unknown>>): void {
   const target = state as Record<string, unknown>;
   for (const [field, value] of Object.entries(differing)) {
     const known = Object.hasOwn(target, field) ? target[field] : undefined;
     if (isObject(value) && isObject(known)) mergeInto(known, value);
-    // What differs stays as it is. An assignment to "__proto__" would change what the state is.
+    // An assignment to "__proto__" would change the prototype of the state.
     else
       Object.defineProperty(target, field, {
         value: clone(value),

@@ -1,7 +1,7 @@
 /**
- * A recording replayed: every node is stepped through what reached it, with the protocol's own handlers. What they do is
- * compared with what was recorded, the properties are looked at after every step, and all states are known at any point.
- * Where entries are missing nothing is guessed: from there on the answer is `unknown`.
+ * Replays a recording. Every node is stepped through its recorded inputs with the protocol's own handlers. Their effects are
+ * compared with the recording, properties are evaluated after every step, and all states are known at any point. Nothing is
+ * guessed where entries are missing: from there on the answer is `unknown`.
  */
 import type {
   CommandOf,
@@ -31,25 +31,27 @@ import {
 import type { MessageInFlight, Snapshot } from "./snapshot.ts";
 import { findingsOf, overall, PropertyWatcher, type ReplayFinding, type ReplayVerdict } from "./watcher.ts";
 
+/** Options of `replay`. */
 export interface ReplayOptions {
-  /** How many entries to replay; all of them by default. */
+  /** How many entries to replay. Default: all. */
   readonly until?: number;
-  /** Signatures are not the simulator's: those that the trace does not mention were right. */
+  /** Whether the signatures are real instead of the simulator's. Signatures that the trace does not mention were right. */
   readonly hasRealSignatures?: boolean;
-  /** With what of its state each node begins that differs from a first one. */
+  /** The fields of each node's initial state that differ from the usual one. */
   readonly states?: States;
-  /** The time of the snapshot; that of the last of these entries by default. */
+  /** The time of the snapshot. Default: the time of the last entry. */
   readonly at?: number;
 }
 
+/** The result of a replay. */
 export interface Replay<V extends Vocabulary> {
   /** `unknown` is never a pass. */
   readonly verdict: ReplayVerdict;
   /** One per property of the protocol. */
   readonly findings: readonly ReplayFinding<V>[];
-  /** Why a node could not be followed, in the order of entries. */
+  /** Why nodes could not be followed, in the order of entries. */
   readonly doubts: readonly Doubt[];
-  /** Nodes that run at the end, but whose states are not known. */
+  /** Nodes that run at the end, but whose states are unknown. */
   readonly lost: readonly NodeId[];
   /** How many stimuli were handled. */
   readonly steps: number;
@@ -67,7 +69,11 @@ export interface Doubt {
 
 type States = NonNullable<TraceHeader["states"]>;
 
-/** @param entries in order: each node's own, and no receipt before its sending. */
+/**
+ * Replays a recording.
+ *
+ * @param entries in order: each node's own order is kept, and no receipt comes before its sending
+ */
 export function replay<V extends Vocabulary>(
   protocol: Protocol<V>,
   nodes: readonly NodeId[],
@@ -81,11 +87,11 @@ export function replay<V extends Vocabulary>(
 }
 
 interface Flight<V extends Vocabulary> extends MessageInFlight<V> {
-  /** A duplicated message is on its way several times. */
+  /** A duplicated message is in flight several times. */
   copies: number;
 }
 
-/** How everything stood after some entry, beside what the properties remember. */
+/** The complete state after some entry, except for the properties' findings. */
 export interface SavedReplay<V extends Vocabulary> {
   readonly nodes: ReadonlyMap<NodeId, SavedNode<V>>;
   readonly flights: readonly Flight<V>[];
@@ -107,16 +113,19 @@ export class Replaying<V extends Vocabulary> {
   readonly #remembered = new Map<NodeId, Remembered>();
   readonly #watcher: PropertyWatcher<V>;
   #hasLooked = false;
-  /** Since when some state is not known; null if all always were. */
+  /** The first entry with an unknown state after it. Null if all have always been known. */
   #isBlindSince: number | null = null;
   readonly #requestIn: ((command: CommandOf<V>) => RequestId | null) | null;
   readonly #flights = new Map<MessageId, Flight<V>>();
   #doubts: Doubt[] = [];
-  /** Who has sent what no entry of its own tells: either it dies soon, and these were its last words, or some are missing. */
+  /**
+   * Senders of messages without a recorded sending. Either the sender is about to crash and the entries were lost, or some are
+   * missing.
+   */
   readonly #unheard = new Map<NodeId, Unheard>();
   #alive: readonly NodeId[] = [];
   #lost: readonly NodeId[] = [];
-  /** Steps that differ from what is recorded of them. */
+  /** Steps that differ from the recording. */
   readonly #mismatched = new Set<number>();
   #steps = 0;
 
@@ -150,7 +159,7 @@ export class Replaying<V extends Vocabulary> {
     this.#count();
   }
 
-  /** @param isKnown it has been walked before, so it does what it did then */
+  /** @param isKnown whether the entry was replayed before, so that its effects are known */
   walk(index: number, isKnown = false): void {
     const entry = this.#entries[index] as TraceEntry<V>;
     const node = this.#nodes.get(entry.node);
@@ -182,7 +191,7 @@ export class Replaying<V extends Vocabulary> {
     };
   }
 
-  /** Goes back to how it was. What properties have seen since then stays seen. */
+  /** Goes back to a saved state. Findings of properties are kept. */
   restore({ nodes, flights, unheard, doubts }: SavedReplay<V>): void {
     for (const [id, saved] of nodes) this.#nodes.get(id)?.restore(saved);
     this.#flights.clear();
@@ -233,7 +242,7 @@ export class Replaying<V extends Vocabulary> {
       return this.#lose(index, id, "mismatch", outcome);
     }
     if (isStart) this.#count();
-    // Said where the recording ends: under way for all we know.
+    // Sent at the end of the recording, so possibly in flight.
     if (recorded.cut === "end")
       for (const [i, { to, what }] of outcome.entries()) this.#send(`${id}-${index}-${i}`, id, to, what);
   }
@@ -256,7 +265,7 @@ export class Replaying<V extends Vocabulary> {
 
   #send(id: MessageId, from: NodeId, to: NodeId, message: Flight<V>["message"]): void {
     const receiver = this.#nodes.get(to)?.status;
-    // What is sent to a node that is down is lost, unless it was received all the same, once it was up.
+    // A message to a stopped node is lost, unless it was received after the node started.
     if ((receiver === "down" || receiver === "new") && !this.#recording.received.has(id)) return;
     this.#flights.set(id, { id, from, to, message, copies: Math.max(1, this.#recording.ends.get(id) ?? 0) });
   }
@@ -275,7 +284,7 @@ export class Replaying<V extends Vocabulary> {
     if (flight.copies <= 0) this.#flights.delete(id);
   }
 
-  /** What was on its way to the node is lost with it, though its sender may hear of that only later. */
+  /** Messages in flight to the node are lost with it, even if the sender learns that only later. */
   #crash(node: ReplayedNode<V>, journal: readonly RecordOf<V>[] | undefined): void {
     node.crash(journal);
     this.#watcher.forget(node.id);
@@ -295,7 +304,7 @@ export class Replaying<V extends Vocabulary> {
   }
 
   #look(index: number): void {
-    if (this.#unheard.size > 0) return; // The sender has done something that its state does not show yet.
+    if (this.#unheard.size > 0) return; // The sender has had effects that its state does not show yet.
     if (this.#lost.length > 0) {
       this.#isBlindSince ??= index;
       return;
@@ -314,7 +323,7 @@ export class Replaying<V extends Vocabulary> {
     return { ...this.standing(at), nodes: [...this.#nodes.values()].map((node) => node.snapshot(at)) };
   }
 
-  /** No copy: it changes with the next entry. */
+  /** Not a copy: it changes with the next entry. */
   standing(at: number): Snapshot<V> {
     const inFlight = [...this.#flights.values()].flatMap(({ copies, ...message }) => Array(copies).fill(message));
     return { at, nodes: [...this.#nodes.values()].map((node) => node.standing(at)), inFlight };
@@ -324,7 +333,7 @@ export class Replaying<V extends Vocabulary> {
     return [...this.#nodes.values()].filter((node) => node.status === status).map(({ id }) => id);
   }
 
-  /** Who is alive changes seldom, and is asked for often. */
+  /** The set of alive nodes changes rarely and is read often. */
   #count(): void {
     this.#alive = this.#with("up");
     this.#lost = this.#with("lost");
@@ -349,9 +358,9 @@ export interface Moment<V extends Vocabulary> {
   readonly lost: readonly NodeId[];
 }
 
-/** So many are kept at most: each holds all states. */
+/** How many saved states are kept at most. Each contains all states. */
 const MAX_KEPT = 200;
-/** Entries from one that is kept to the next: replaying fewer takes no time that anybody notices. */
+/** The minimum number of entries between saved states. Replaying fewer takes no noticeable time. */
 const LEAST_APART = 200;
 
 export class ReplayMoments<V extends Vocabulary> {
@@ -359,13 +368,13 @@ export class ReplayMoments<V extends Vocabulary> {
   readonly #walker: Replaying<V>;
   readonly #apart: number;
   readonly #kept: SavedReplay<V>[];
-  /** How many entries the walker has behind it. */
+  /** How many entries have been replayed. */
   #place = 0;
-  /** Up to here it has been compared with what was recorded, once. */
+  /** The entries before this one have been compared with the recording. */
   #furthest = 0;
   #walked = 0;
 
-  /** Its properties are not looked at. */
+  /** Ignores the properties. */
   constructor(
     protocol: Protocol<V>,
     nodes: readonly NodeId[],
@@ -378,19 +387,19 @@ export class ReplayMoments<V extends Vocabulary> {
     this.#kept = [this.#walker.save()];
   }
 
-  /** How many entries have been replayed so far. */
+  /** How many entries have been replayed in total. */
   get walked(): number {
     return this.#walked;
   }
 
-  /** How many at most are replayed for a moment, once the last has been seen. */
+  /** How many entries are replayed at most for one moment, once the last has been seen. */
   get apart(): number {
     return this.#apart;
   }
 
   /**
-   * Its states are no copies: they change when another moment is asked for.
-   * @param count of entries that are past by then
+   * Its states are not copies: they change when another moment is requested.
+   * @param count how many entries have passed by then
    */
   after(count: number): Moment<V> {
     this.#goTo(Math.min(count, this.#entries.length));
@@ -399,7 +408,7 @@ export class ReplayMoments<V extends Vocabulary> {
     return { snapshot: this.#walker.standing(at), doubts: [...doubts], lost };
   }
 
-  /** Goes to the end, and tells now and then how far it has come. */
+  /** Goes to the end, and reports its progress regularly. */
   keepAll(onProgress: (entries: number) => void): void {
     for (let place = 0; place < this.#entries.length; place += this.#apart) {
       this.#goTo(place);

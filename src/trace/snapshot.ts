@@ -1,4 +1,7 @@
-/** All nodes and all messages between them at one moment of a run: what a recording is replayed to, and goes on from. */
+/**
+ * All nodes, and all messages between them, at one moment of a run. A recording can be replayed to a snapshot, and a run can
+ * continue from it.
+ */
 import type { MessageOf, NodeId, RecordOf, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import type { MessageId } from "./entry.ts";
 
@@ -9,22 +12,25 @@ export interface Snapshot<V extends Vocabulary> {
   readonly nodes: readonly NodeSnapshot<V>[];
   /** In the order of sending. */
   readonly inFlight: readonly MessageInFlight<V>[];
-  /** Between sender and count in the ids of messages that are sent from here on; `@` and the time unless told. */
+  /** A separator in the ids of later messages, between sender and count. Default: `@` and the time. */
   readonly idMark?: string;
 }
 
 export interface NodeSnapshot<V extends Vocabulary> {
   readonly id: NodeId;
-  /** Null while the node is down. */
+  /** Null if the node is down. */
   readonly state: StateOf<V> | null;
-  /** How long it is still busy with its last step; absent where it is not. */
+  /** How long the node is still busy with its last step. Absent if it is not. */
   readonly busyMs?: number;
-  /** What it has persisted, in order. */
+  /** The records that it has persisted, in order. */
   readonly journal: readonly RecordOf<V>[];
   readonly timers: readonly ({ readonly timer: TimerOf<V>; readonly remainingMs: number } & Ordered)[];
 }
 
-/** Of what is due at the same moment, the lesser comes first; what has no number comes last, timers before messages. */
+/**
+ * Orders timers and messages that are due at the same time: lower numbers first, then those without one, timers before
+ * messages.
+ */
 interface Ordered {
   readonly order?: number;
 }
@@ -34,8 +40,8 @@ export interface MessageInFlight<V extends Vocabulary> extends Ordered {
   readonly from: NodeId;
   readonly to: NodeId;
   readonly message: MessageOf<V>;
-  /** Until it arrives, in milliseconds; unless told, the link draws a delay. */
+  /** Milliseconds until it arrives. Default: the link draws a delay. */
   readonly delayMs?: number;
-  /** Its receiver has crashed since it was sent: it is lost when it comes. */
+  /** Set if its receiver has crashed since it was sent, so that it will be lost on arrival. */
   readonly isDoomed?: true;
 }

@@ -1,19 +1,19 @@
-/** How a node stands at a moment of a trace: whether its process runs, and what its picture shows. */
+/** The standing of a node at a moment of a trace: whether its process runs, and its view. */
 import { equal } from "../core/plain.ts";
 import type { NodeId, View } from "../core/protocol.ts";
 import type { TraceEntry } from "./entry.ts";
 
 export interface Standing {
   readonly condition: "up" | "down" | "paused";
-  /** Null while nothing is known of it. */
+  /** Null while nothing is known about it. */
   readonly view: View | null;
 }
 
 export type Standings = ReadonlyMap<NodeId, Standing>;
 
 /**
- * How the nodes stood before the trace began, as the first entry of each tells. Who never does anything is down. A recording
- * may begin with a node that sends and have a start of it later without a crash: nobody saw its process end.
+ * The standings before the trace began, derived from the first entry of each node. A node without entries is down. A recording
+ * may begin with a node that sends and later starts without a crash: the end of its process was not recorded.
  */
 export function standingsBefore(nodes: readonly NodeId[], entries: readonly TraceEntry[]): Standings {
   const standings = new Map<NodeId, Standing>(nodes.map((node) => [node, { condition: "down", view: null }]));
@@ -45,17 +45,17 @@ export function standingAfter(standing: Standing, entry: TraceEntry): Standing {
   }
 }
 
-/** Whether the node leads in its own eyes. */
+/** Whether the node considers itself the leader. */
 export function leads(node: NodeId, { condition, view }: Standing): boolean {
   return condition !== "down" && view?.leader === node;
 }
 
-/** Of a real process: its place among the others, which readers of traces draw and do not read. */
+/** The view of a real process also has its position among the others, which viewers draw as a figure. */
 type Placed = View & { readonly position?: object };
 
 /**
- * Whether two pictures differ: not at all, in their logs alone, in what is held back, in certificates or in where it stands among
- * the others alone, or in how the node stands. Asked at every step of a traced run.
+ * How two views differ: not at all, only in the log, only in held messages, certificates or position, or in the node's
+ * standing. This is called at every step of a traced run.
  */
 export function differenceOf(
   before: Placed | null,

@@ -1,17 +1,23 @@
-/** Watches the properties of a run as it goes: of a simulated run, or of a recording that is replayed. */
+/** Evaluates the properties of a run while it happens: a simulated run, or a recording that is replayed. */
 import type { LeadsTo, NodeId, Property, StateOf, TimerOf, Vocabulary, World } from "../core/protocol.ts";
 
 /** `at` is in the caller's units: virtual milliseconds, or the index of an entry. */
 export class PropertyWatcher<V extends Vocabulary> {
-  /** When each broken property was first seen to be broken. */
+  /** When each broken property was first violated. */
   readonly violations = new Map<Property<V>, number>();
-  /** Names of the `sometimes` that have come true, and of the `quiescent` that were judged at a rest. */
+  /**
+   * Names of `sometimes` properties that have come true, and of `quiescent` properties that were evaluated in a quiescent
+   * state.
+   */
   readonly seen = new Set<string>();
   readonly #world: World<StateOf<V>>;
   readonly #isQuiescent: (pendingTimers: readonly TimerOf<V>[]) => boolean;
   #unbroken: readonly Property<V>[];
   #unseen: readonly Property<V>[];
-  /** Per `leadsTo` the nodes of which `given` has held and `holds` has not since, in that order, each with the moment. */
+  /**
+   * For each `leadsTo` property, the nodes for which `given` has held but `holds` has not held since, oldest first, with the
+   * time.
+   */
   readonly #promises = new Map<Property<V>, Map<NodeId, number>>();
 
   constructor(
@@ -26,7 +32,7 @@ export class PropertyWatcher<V extends Vocabulary> {
     for (const property of properties) if (property.when === "leadsTo") this.#promises.set(property, new Map());
   }
 
-  /** Looks at everything that may have changed. */
+  /** Evaluates all properties that may have changed. */
   look(at: number): void {
     for (const property of this.#unbroken) {
       if (!this.isBroken(property)) continue;
@@ -51,12 +57,12 @@ export class PropertyWatcher<V extends Vocabulary> {
     }
   }
 
-  /** A node that crashes owes nothing any more. */
+  /** A crashed node has no open obligations. */
   forget(node: NodeId): void {
     for (const open of this.#promises.values()) open.delete(node);
   }
 
-  /** Of a `leadsTo`: the node that has waited longest, and since when. */
+  /** For a `leadsTo` property: the node that has waited longest, and since when. */
   waiting(property: Property<V>): { readonly node: NodeId; readonly since: number } | null {
     const [first] = this.#promises.get(property) ?? [];
     return first === undefined ? null : { node: first[0], since: first[1] };
@@ -75,19 +81,19 @@ export class PropertyWatcher<V extends Vocabulary> {
 
 export type ReplayVerdict = "holds" | "violated" | "unknown";
 
-/** What a recording shows of one property. */
+/** The finding of a recording on one property. */
 export interface ReplayFinding<V extends Vocabulary> {
   readonly property: Property<V>;
   readonly verdict: ReplayVerdict;
-  /** Index of the entry after which it was violated first, or since which it is open; null where there is none. */
+  /** The index of the entry after which it was first violated, or since when it is open. Null if there is none. */
   readonly entry: number | null;
-  /** The node whose case is open; null where it concerns them all. */
+  /** The node whose obligation is open. Null if it concerns all nodes. */
   readonly node: NodeId | null;
-  /** Why it is neither violated nor holds; empty otherwise. */
+  /** Why it neither holds nor is violated. Empty otherwise. */
   readonly why: string;
 }
 
-/** @param isBlindSince the entry from which on some state is not known; null if all always were */
+/** @param isBlindSince the first entry with an unknown state after it. Null if all have always been known. */
 export function findingsOf<V extends Vocabulary>(
   watcher: PropertyWatcher<V>,
   { hasLooked, isBlindSince }: { readonly hasLooked: boolean; readonly isBlindSince: number | null },
@@ -112,7 +118,7 @@ export function findingsOf<V extends Vocabulary>(
   return watcher.properties.map((property) => ({ property, ...findingOf(property) }));
 }
 
-/** `sometimes` is a claim about all runs together, so one run without it says nothing. */
+/** `sometimes` is a claim about all runs together, so one run that does not show it proves nothing. */
 export function overall<V extends Vocabulary>(findings: readonly ReplayFinding<V>[]): ReplayVerdict {
   if (findings.some(({ verdict }) => verdict === "violated")) return "violated";
   return findings.every(({ verdict, property }) => verdict === "holds" || property.when === "sometimes")

@@ -81,7 +81,7 @@ describe("what the checker says of the protocols", () => {
     expect(nothing).toMatchObject({
       code: 1,
       verdict: "unknown",
-      why: "random runs find violations, and prove nothing",
+      why: "random runs can find violations but prove nothing",
     });
   });
 
@@ -120,7 +120,7 @@ describe("what is not looked at is never a pass", () => {
       (await coterie("check", "ricart-agrawala", ...words.split(" "))).stdout.replaceAll(/\s+/g, " ");
     expect(await next("--max-states 50")).toContain("with fewer nodes or faults it may be looked at as a whole;");
     expect(await next("--max-depth 3")).toContain(
-      "higher bounds leave less out; --strategy pct looks at some long runs",
+      "raise the bounds; --strategy pct searches some long runs",
     );
     expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find some;");
   });
@@ -138,7 +138,7 @@ describe("what is not looked at is never a pass", () => {
     expect(code, stderr).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({
       verdict: "unknown",
-      why: "it was stopped before it had looked at everything",
+      why: "it was stopped before the search was complete",
       states: expect.any(Number),
     });
   }
@@ -210,11 +210,11 @@ test.each([
   ],
   [
     "check bully --strategy pct --max-states 9",
-    "expected --max-states to come with --strategy bfs or dfs: random runs are bounded by --runs and --steps",
+    "expected --max-states with --strategy bfs or dfs: random runs are bounded by --runs and --steps",
   ],
   [
     "check bully --fewest-faults",
-    "expected --fewest-faults to come with the faults there may be, such as --crashes 2 --losses 2",
+    "expected faults with --fewest-faults, such as --crashes 2 --losses 2",
   ],
   [
     "check bully --property E9",

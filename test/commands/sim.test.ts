@@ -84,7 +84,7 @@ describe("coterie sim PROTOCOL", () => {
 
   test.each([
     ["bully --json --log", "expected --json or --log, got both"],
-    ["bully --until #5", 'expected --until to be milliseconds: a number of entries goes with --from, got "#5"'],
+    ["bully --until #5", 'expected --until to be milliseconds: a number of entries needs --from, got "#5"'],
     [
       "bully --seed 4294967295 --runs 2",
       "expected the seed to be at most 4294967294, as each of the 2 runs has the next, got 4294967295",

@@ -33,7 +33,7 @@ function configOf(content: object): string {
   return file;
 }
 
-test("one of three members of join() knows of no leader, as it reaches no majority", async () => {
+test("one of three members of join() knows no leader, as it reaches no majority", async () => {
   const ports = await freePorts(6);
   const place = (at: number): string => `127.0.0.1:${ports[at]}`;
   const members = { 1: place(1), 2: place(2), 3: place(3) };
@@ -48,7 +48,7 @@ test("one of three members of join() knows of no leader, as it reaches no majori
     const ended = await coterie("status", "--config", configOf({ cluster: "alone", members: entries }));
     expect(ended).toMatchObject({
       code: 1,
-      stderr: "coterie: member 1 knows of no leader: member 1 hears of no majority\n",
+      stderr: "coterie: member 1 knows no leader: member 1 hears of no majority\n",
     });
     expect(ended.stdout).toMatch(/^1 +\d+ +running +- +no$/m);
   } finally {

@@ -91,7 +91,7 @@ const columns: readonly Column[] = [
   },
   {
     name: "delay",
-    title: "delay without bound",
+    title: "unbounded delay",
     drop: () => ({ timers: "free" }),
     isTolerated: (assumes) => !assumesTime(assumes),
   },
@@ -113,19 +113,19 @@ const columns: readonly Column[] = [
     title: "lost journal",
     drop: (protocol) =>
       slotsOf(modelOf(protocol)).length === 0
-        ? "it keeps no journal"
+        ? "the protocol keeps no journal"
         : { crashes: 1, recoveries: 1, journal: "lost", ...tells(protocol) },
     isTolerated: (assumes) => !has(assumes, /journal/),
   },
   {
     name: "liar",
-    title: "a liar",
+    title: "Byzantine node",
     drop: (protocol) => ({ byzantine: { [nodesOf(protocol) - 1]: "adversary" } }),
     isTolerated: (assumes) => has(assumes, /traitors|Byzantine|liars|faulty|\blies?\b/),
   },
   {
     name: "clocks",
-    title: "clocks beyond their drift",
+    title: "clock outside its drift",
     drop: () => ({ timers: "free" }),
     isTolerated: (assumes) => !has(assumes, /clocks/) && !assumesTime(assumes),
   },
@@ -255,7 +255,7 @@ function notFound(inOrder: Experiment, all: Found, drawn: Found | null): Cell {
   const searched = `${isCutOff ? "" : "all "}${number.format(all.states)} states ${isCutOff ? "" : "within the bounds of `coterie check` "}(runs of up to ${all.depth} moves)`;
   const further = drawn === null ? "" : `, nor in ${WHOLE.runs} random runs`;
   const isIdle = !all.isReached && drawn?.isReached !== true;
-  const words = `none found in ${searched}${further}${isIdle ? "; what it is for happens in none of them" : ""}`;
+  const words = `none found in ${searched}${further}${isIdle ? "; no run reaches the goal of the protocol" : ""}`;
   return { symbol: "?", words, command: commandOf(inOrder) };
 }
 
@@ -308,7 +308,7 @@ function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
   return (
     stuck ?? {
       symbol: "?",
-      words: `none found in ${WHOLE.seeds} runs, of the seeds from 1 on`,
+      words: `none found in ${WHOLE.seeds} runs, with seeds from 1`,
       command: commandOf(
         {
           protocol,
@@ -400,7 +400,7 @@ const folderOf = (protocol: string): string => familyOf(protocol).replace("mutua
 const pageOf = (protocol: string): string => `../internals/assumptions/${folderOf(protocol)}.md`;
 
 function indexOf(rows: ReadonlyMap<string, Row>): string {
-  const heads = ["", ...columns.map(({ title }) => title)];
+  const heads = ["Protocol", ...columns.map(({ title }) => title)];
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = [
     line(heads),
@@ -417,9 +417,9 @@ function indexOf(rows: ReadonlyMap<string, Row>): string {
 
 function familyPage(rows: readonly (readonly [string, Row])[]): string {
   const family = familyOf(rows[0]?.[0] ?? "");
-  return `# What breaks without what: ${family}
+  return `# Assumptions and what breaks without them: ${family}
 
-What a mark means and how far was searched stands on [the page of all](../../verify/assumptions.md).
+[The table of all protocols](../../verify/assumptions.md) explains the marks and the bounds of the searches.
 
 ${rows.map(sectionOf).join("\n")}`;
 }
@@ -434,26 +434,46 @@ function sectionOf([protocol, row]: readonly [string, Row]): string {
   return [
     `## ${protocol}`,
     "",
-    `[Its page](../../learn/protocols/${protocol}.md). Assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
+    `[The protocol](../../learn/protocols/${protocol}.md). It assumes: ${assumes.length === 0 ? "nothing" : assumes.join("; ")}.`,
     "",
     ...items,
     "",
   ].join("\n");
 }
 
-const INTRODUCTION = `# What breaks without what
+const INTRODUCTION = `# Assumptions and what breaks without them
 
-Every protocol of the registry, and what its properties come to when one assumption is dropped. The table is written by \`npm run pages -- assumptions\`; a test compares it with what runs say. Each cell leads to the command that shows it.
+The properties of every protocol if one assumption is dropped. Each mark links to the result and to the command that reproduces it.
+
+| Mark | Meaning |
+| :-: | --- |
+| ✓ | holds: every run with this fault was explored |
+| ✓₂ | holds with two nodes; with three, no violation was found within the bounds |
+| ✗ | a safety property is violated |
+| ◌ | no safety violation was found, but something that should happen never does |
+| ? | no violation was found within the bounds, which is not a proof |
+| – | does not apply |
+
+A protocol may break without something that it assumes. Only the marks for faults that it claims to tolerate matter. A test checks that none of them is ✗.
 `;
 
-const LEGEND = `✓ holds: every run, with the faults named · ✓₂ the same with two nodes; with three nothing was found within the bounds · ✗ a safety property is violated · ◌ safety was not found broken, but something that should happen never does · ? nothing found within the bounds, which is no proof · – does not apply
+const LEGEND = `## How the table is made
 
-**Bounds.** Three nodes (four where N ≥ 3f + 1 is assumed), one fault of its kind, and the work that \`coterie check\` gives by default. First every run in up to ${number.format(WHOLE.states)} states, the shortest first, so a run that breaks something is a shortest one; then ${WHOLE.runs} random runs of at most ${STEPS} moves, shrunk; then every run of two nodes.
-Each ? says how far the search came. Logs, services and detectors have timers that never end, so no search of theirs does; longer ones, with more nodes, are on the page of each protocol. Interactive consistency among four is gone through with messages handled in the order in which they were sent (\`--network inbox\`): each stands for one value of one path, so the order does not matter. A crash is noticed, as late as can be, by protocols that handle notifications of crashes. What assumes bounded delay is given time-outs that come only when nothing is on its way; "delay without bound" takes that away. **A liar** is the node with the highest id, \`adversary\`: up to ${WHOLE.seeds} seeded runs in virtual time of one second each, the first that breaks something is shown.
-**Clocks**: what rests on leases (${Object.entries(withoutClocks)
-  .map(([protocol, claim]) => `\`${protocol}\`, asked everywhere else for “${claim}” alone`)
-  .join(
-    "; ",
-  )}; \`epoch-bully\`) has a scenario in which the holder's clock is too slow; of the rest the checker lets every timer run out at any time, which is what clocks without bounds can do.
-What a protocol assumes it may break without: the marks that matter are those where it does not say so, and a test finds no ✗ there. Beside a liar \`lockstep\` assumes echoes, and has them there; without them its page shows what a liar gets.
+\`npm run pages -- assumptions\` writes the table, and a test compares it with new runs.
+
+**Bounds.** Three nodes (four if the protocol assumes N ≥ 3f + 1), one fault of the kind, and the default workload of \`coterie check\`. First, every run in up to ${number.format(WHOLE.states)} states, shortest first, so the first violation is a shortest one. Then ${WHOLE.runs} random runs of at most ${STEPS} moves, shrunk. Then every run of two nodes.
+
+For a ?, the linked line gives the states or runs that were searched. Logs, services and failure detectors have timers that never end, so their searches never finish. The page of each protocol has longer searches with more nodes. Interactive consistency with four nodes handles messages in the order of sending (\`--network inbox\`). Each message carries one value of one path, so the order does not matter.
+
+**Crashes.** Protocols that handle crash notifications are notified as late as possible.
+
+**Delays.** Protocols that assume bounded delay get timeouts only when no message is in flight. "Unbounded delay" removes this limit.
+
+**Byzantine node.** The node with the highest id behaves as \`adversary\`, in up to ${WHOLE.seeds} seeded runs of one second of virtual time. The first violation is shown. Here \`lockstep\` runs with echoes, which it assumes against Byzantine nodes.
+
+**Clocks.** Protocols that depend on leases (${Object.keys(withoutClocks)
+  .map((protocol) => `\`${protocol}\``)
+  .join(", ")} and \`epoch-bully\`) have a scenario with a holder whose clock is too slow. For all others, the checker lets every timer expire at any time, which is the effect of unbounded clocks. In the other columns ${Object.entries(withoutClocks)
+  .map(([protocol, claim]) => `\`${protocol}\` is checked for “${claim}” only`)
+  .join(", and ")}.
 `;

@@ -12,7 +12,8 @@ const uses: Readonly<Record<string, string>> = {
   paxos: "one value, once; any node may propose",
   "multi-paxos": "a log under a stable leader; members change without a joint phase",
   "cheap-paxos": "a log for which f of the machines may be idle or small",
-  "fast-paxos": "a log with one delay less for clients on other nodes than the leader, if commands are rarely concurrent",
+  "fast-paxos":
+    "a log with one delay less for clients on other nodes than the leader, if commands are rarely concurrent",
   "generalized-paxos": "the same, if concurrent commands rarely interfere",
   pbft: "a log among organizations; fewer than a third may be Byzantine",
   raft: "a log for production: membership changes, snapshots, reads, transfer of leadership",

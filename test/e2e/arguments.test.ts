@@ -21,7 +21,7 @@ async function refused(...args: string[]): Promise<string> {
 }
 
 const noConfig = (file: string): string =>
-  `expected a config file at ${resolve(file)}, got none (ENOENT): write one, as \`coterie node --help\` shows, or name another with --config`;
+  `expected a config file at ${resolve(file)}, got none (ENOENT): write one, as docs/reference/configuration.md describes, or name another with --config`;
 
 test.each([
   ["upp", "unknown command 'upp' (Did you mean up?)"],

@@ -97,11 +97,11 @@ test("a recording with a hole is unknown, and nothing goes on from there", { tag
   const { at } = JSON.parse(lines[last] as string) as TraceEntry;
   writeFileSync(file, lines.toSpliced(last, 1, JSON.stringify({ at, node: 1, kind: "gap", dropped: 1 })).join("\n"));
   const { code, stdout, stderr } = await coterie("trace", file, "--check");
-  expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the recording does not tell, which is no pass\n" });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the recording does not show it (not a pass)\n" });
   expect(stdout).toContain("node 1 is lost from entry");
   const { code: refused, stderr: why } = await coterie("sim", "--from", file, "--until", `#${lines.length - 1}`);
   expect(refused).toBe(2);
-  expect(why).toContain("of node 1 nothing is known from entry");
+  expect(why).toContain("of node 1 is unknown from entry");
 });
 
 test("a recording of another protocol is a mismatch", async () => {

@@ -17,7 +17,7 @@ interface Pattern {
 const patterns: readonly Pattern[] = [
   {
     name: "a “what” clause as subject",
-    expression: /(?:^|[.!?:] )What (?!is (?:a|an|the)\b|happens\b|you\b|it (?:guarantees|costs)\b)/g,
+    expression: /(?:^|[.!?:] )What (?!is (?:a|an|the)\b|happens\b|you\b|it (?:guarantees|costs|does)\b)/g,
   },
   {
     name: "a “what” clause as object",

@@ -6,6 +6,7 @@ import type { AcquireOptions, Grant, Leadership, LeadOptions } from "../../clust
 import { CoordinationError } from "../../cluster/services/coordination-error.ts";
 import { requireName } from "../../cluster/services/instance-name.ts";
 import { UsageError } from "../../core/errors.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { duration } from "../options.ts";
 import { codeAfter, ExitWith, say } from "../output.ts";
 import {
@@ -22,7 +23,7 @@ import { connectTo, type EndpointOptions, forCaller, placesFor, withEndpointOpti
 const DEFAULT_GRACE_MS = 100;
 /** After this time without an answer the reason is printed. */
 const EXPLAIN_AFTER_MS = 3_000;
-/** A shorter wait is none. */
+/** The shortest wait. */
 const LEAST_MS = 1;
 
 export interface AccessOptions extends EndpointOptions {
@@ -37,18 +38,17 @@ export const withAccessOptions = (command: Command): Command =>
         .argParser(duration("--grace"))
         .default(DEFAULT_GRACE_MS, `${DEFAULT_GRACE_MS}ms`),
     )
-    .option("--verbose", "report on stderr what happens");
+    .option("--verbose", "report progress on stderr");
 
 export class Access {
   readonly #places: ReturnType<typeof placesFor>;
   #client: Client | null = null;
 
-  /** @throws UsageError for bad endpoints, files that cannot be read, and systems on which a command cannot be stopped */
+  /** @throws UsageError for bad endpoints, unreadable files, and systems without process groups */
   constructor(options: EndpointOptions) {
     if (platform === "win32") {
-      const sentence =
-        "expected a system with process groups, so that a command can be stopped as a whole: Windows has none";
-      throw new UsageError("no-process-groups", `${sentence}; from a program, join() works there`);
+      const sentence = "expected a system with process groups, with which a command is stopped, got Windows";
+      throw new UsageError("no-process-groups", `${sentence}: use join() or connect() in a program there`);
     }
     this.#places = placesFor(options);
   }
@@ -71,13 +71,14 @@ export class Access {
     });
   }
 
-  /** Prints after a while that no member answers, if none does. Returns a function that ends that. */
+  /** Prints a note if no member has answered after a while. Returns a function that cancels it. */
   explainWaiting(what: string): () => void {
     const { endpoints } = this.#places;
     const timer = setTimeout(() => {
       if ((this.#client?.status().member ?? null) !== null) return;
-      const missing = `no member that knows a leader answers at ${endpoints.join(", ")}`;
-      say(`waiting for ${what}: it takes a majority of the members, and ${missing}`);
+      say(
+        `waiting for ${what}: no member that knows a leader answers at ${endpoints.join(", ")}, and a majority must run`,
+      );
     }, EXPLAIN_AFTER_MS);
     return () => clearTimeout(timer);
   }
@@ -105,33 +106,35 @@ interface LockOptions extends AccessOptions {
 
 export function declareLock(command: Command): void {
   command
-    .description("Waits for the lock NAME, runs the command, and releases the lock.")
-    .argument("<name>", "the lock's name")
-    .argument("<command...>", "after --: the command, with its arguments");
-  withAccessOptions(command)
-    .option("--timeout <time>", "how long to wait for the lock (default: as long as it takes)", duration("--timeout"))
-    .addHelpText("after", LOCK_HELP)
+    .description("Waits for a lock, runs a command while holding it, and releases it.")
+    .argument("<name>", "name of the lock")
+    .argument("<command...>", "the command with its arguments, after --");
+  withManual(withAccessOptions(command), lockManual)
+    .option("--timeout <time>", "how long to wait for the lock (default: forever)", duration("--timeout"))
     .action(lock);
 }
 
-const LOCK_HELP = `
-Example:
-  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
-  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
-  $ coterie lock nightly-backup --timeout 5s -- ./backup.sh /var/orders
+const SUPERVISION = `The command gets \`COTERIE_NAME\` and \`COTERIE_TOKEN\` in its environment. The fencing token grows with every new holder: let the
+resource that the command writes to remember the highest token, and reject lower ones. A majority of the members must run.`;
 
-The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one holder to the next: let
-the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
-to run.
+const lockManual: Manual = {
+  examples: [
+    "coterie lock nightly-backup -- ./backup.sh /var/orders",
+    "coterie lock nightly-backup --timeout 5s -- ./backup.sh /var/orders",
+    "coterie lock deploy --grace 10s --verbose -- ./deploy.sh",
+  ],
+  exitCodes:
+    "those of the command, 128 + n after signal n; 75 timed out waiting, 76 the lock was lost; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed",
+  details: `A member must serve clients: \`coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300\`.
 
-SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. When the lock is lost, the
-command gets SIGTERM, and SIGKILL after --grace, in any case before another client can acquire the lock. The same
-happens when this process is killed or paused. Processes that the command leaves in its process group are killed before
-the lock is released.
+${SUPERVISION}
 
-Exit codes: the command's own, 128 + n after signal n; 75 timed out waiting for the lock, 76 the lock was lost and the
-command stopped; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not
-allowed. While no member answers it waits, as long as --timeout allows.`;
+SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it. If the lock is lost, the command gets SIGTERM,
+and SIGKILL after \`--grace\`, in any case before another client can acquire the lock. The same happens if this process is killed or
+paused. Processes that the command leaves in its process group are killed before the lock is released.
+
+While no member answers, it waits as long as \`--timeout\` allows.`,
+};
 
 async function lock(name: string, command: readonly string[], options: LockOptions): Promise<void> {
   const interruption = new Interruption();
@@ -148,7 +151,7 @@ async function lock(name: string, command: readonly string[], options: LockOptio
     } finally {
       await grant.release();
     }
-    if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command stopped`);
+    if (outcome.isLost) throw new ExitWith(LOST, `the lock ${name} was lost, and the command was stopped`);
     throw new ExitWith(outcome.exitCode);
   } finally {
     await Promise.all([supervisor?.dismiss(), access.close()]);
@@ -181,33 +184,34 @@ interface ElectOptions extends AccessOptions {
 
 export function declareElect(command: Command): void {
   command
-    .description("Campaigns in the election NAME, and runs the command while leading.")
-    .argument("<name>", "the election's name")
-    .argument("<command...>", "after --: the command, with its arguments");
-  withAccessOptions(command)
-    .option("--once", "end when leadership is lost, and do not campaign again")
-    .addHelpText("after", ELECT_HELP)
+    .description("Campaigns in an election, and runs a command while leading.")
+    .argument("<name>", "name of the election")
+    .argument("<command...>", "the command with its arguments, after --");
+  withManual(withAccessOptions(command), electManual)
+    .option("--once", "exit when leadership is lost, instead of campaigning again")
     .action(elect);
 }
 
-const ELECT_HELP = `
-Example:
-  $ coterie node --config coterie.json --id 1 --clients 127.0.0.1:7300
-  $ export COTERIE_ENDPOINTS=http://127.0.0.1:7300
-  $ coterie elect scheduler -- ./scheduler --verbose      and the same elsewhere
+const electManual: Manual = {
+  examples: [
+    "coterie elect scheduler -- ./scheduler --verbose",
+    "coterie elect scheduler --once --grace 5s -- ./scheduler",
+    "coterie elect scheduler --endpoints http://10.0.0.1:7300 -- ./scheduler",
+  ],
+  exitCodes:
+    "those of the command, 128 + n after signal n; 76 leadership was lost, with --once; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed",
+  details: `Start the same command on several machines: one of them runs it. A member must serve clients:
+\`coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300\`.
 
-The command finds COTERIE_NAME and COTERIE_TOKEN in its environment. The token grows from one leader to the next: let
-the resource that the command writes to remember the highest token and reject lower ones. A majority of the members has
-to run.
+${SUPERVISION}
 
-When leadership is lost, the command gets SIGTERM, and SIGKILL after --grace, in any case before another client can
-lead; then it campaigns again. The same happens when this process is killed or paused. When the command ends by itself,
-this client steps down and this process ends, too. Processes that the command leaves in its process group are killed
-first. SIGINT, SIGTERM and SIGHUP are passed on to the command, and a second Ctrl-C kills it.
+If leadership is lost, the command gets SIGTERM, and SIGKILL after \`--grace\`, in any case before another client can lead. Then this
+client campaigns again. The same happens if this process is killed or paused. If the command ends by itself, this client steps down
+and exits. Processes that the command leaves in its process group are killed first. SIGINT, SIGTERM and SIGHUP are passed on to the
+command, and a second Ctrl-C kills it.
 
-Exit codes: the command's own, 128 + n after signal n; with --once, 76 leadership was lost and the command stopped;
-126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed. While no
-member answers it waits, as long as it takes.`;
+While no member answers, it waits without a limit.`,
+};
 
 async function elect(name: string, command: readonly string[], options: ElectOptions): Promise<void> {
   const interruption = new Interruption();
@@ -241,7 +245,7 @@ async function campaign(
     if (verbose === true) say(`leads ${name}, token ${leadership.token}`);
     const { exitCode, isLost } = await runSupervised(supervised, leadership, supervisor, interruption);
     if (interruption.received !== null || !isLost) throw new Over(exitCode);
-    say(`leadership of ${name} was lost, and the command stopped`);
+    say(`leadership of ${name} was lost, and the command was stopped`);
     if (once === true) throw new Over(LOST);
     await supervisor.dismiss();
     supervisor = new Supervisor();

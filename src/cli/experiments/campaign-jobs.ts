@@ -1,6 +1,6 @@
 /**
- * The jobs of a campaign and their results, in a folder: a file to which a line is added for each finished job. A line that cannot be
- * read, as of a process that was killed while it wrote, is a job that is not done; of two lines for one job the first counts.
+ * The jobs of a campaign and their results, in a folder with a file of one line per finished job. If a line cannot be read, as
+ * after a process was killed while it wrote, its job is not done; if a job has two lines, the first counts.
  */
 import { spawn } from "node:child_process";
 import { closeSync, fdatasyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
@@ -11,7 +11,7 @@ import { type Campaign, type CampaignExperiment, chunksOf, type Soak } from "../
 import { smallestRun } from "../../experiment/campaign/smallest.ts";
 import type { CampaignAnswer, CampaignTask, Threads } from "./threads.ts";
 
-/** What makes the runs: threads, or this process itself. */
+/** The workers of the runs: threads, or this process itself. */
 export type Hands = Pick<Threads<"campaign">, "count" | "ask" | "stop" | "close">;
 
 /** One task. @param mayGoOn false once it should end, with null. */
@@ -56,14 +56,14 @@ export class CampaignFolder {
       this.#file = openSync(file, "a+");
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      throw new UsageError("bad-folder", `${unexpected("--out", "a folder that can be written", folder)} (${code})`);
+      throw new UsageError("bad-folder", `${unexpected("--out", "a writable folder", folder)} (${code})`);
     }
     const content = readFileSync(file, "utf8");
     const [first, ...lines] = content.split("\n");
     const header = JSON.stringify({ kind: "campaign-results", version: 1, identity });
     if (content === "") this.#add(header);
     else if (first !== header) {
-      const expected = "a folder for this campaign: in this one are results of another, or of another release";
+      const expected = "a folder of this campaign, since it has results of another campaign or release";
       throw new UsageError(
         "bad-folder",
         `${unexpected("--out", expected, folder)}: name another with --out, or delete this one`,
@@ -71,7 +71,7 @@ export class CampaignFolder {
     }
     for (const line of lines) this.#take(parsed(line));
     this.foundJobs = this.#results.size;
-    if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Of a line that was cut short.
+    if (content !== "" && !content.endsWith("\n")) writeSync(this.#file, "\n"); // Ends a line that was cut short.
   }
 
   /**
@@ -149,7 +149,7 @@ function runSoak(soak: Soak, seed: number, mayGoOn: () => boolean): Promise<RunR
     const settle = (result: RunResult | null): void => {
       clearInterval(look);
       clearTimeout(late);
-      killGroup(child.pid); // What it has started ends with it.
+      killGroup(child.pid); // Its child processes end with it.
       resolve(result);
     };
     child.on("error", (error: NodeJS.ErrnoException) => settle(failed(`cannot be started: ${error.code}`)));

@@ -1,7 +1,10 @@
 /** `coterie sim`: a protocol, or a scenario, in virtual time. */
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, extname } from "node:path";
 import { setImmediate as otherWork } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
+import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { type Experiment, optionsFor, searchOptions, UNTIL } from "../../experiment/experiment.ts";
 import { figure, spans } from "../../experiment/paragraph.ts";
 import { type Point, point } from "../../experiment/recording.ts";
@@ -27,11 +30,13 @@ import {
   usesIn,
 } from "../../experiment/simulate.ts";
 import { type Entry, protocolNames } from "../../protocols/index.ts";
+import { suggestion } from "../../protocols/suggestion.ts";
 import { docsPage } from "../../runtime/docs-page.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { runLogger } from "../../trace/log.ts";
 import { vectorClocks } from "../../trace/steps.ts";
 import { contentOf, requireWritable } from "../files.ts";
+import { type Manual, withManual } from "../manual.ts";
 import { addOptions } from "../options.ts";
 import {
   type Block,
@@ -62,60 +67,84 @@ interface SimOptions extends Omit<Experiment, "protocol" | "until"> {
 }
 
 export function declare(command: Command, invocation: Invocation): void {
-  command
-    .description("Runs a protocol on simulated nodes, or a scenario file, and says what came of it.")
-    .argument(
-      "[protocol|file]",
-      `${protocolNames.join(", ")}; or a scenario file (${docsPage("verify/scenarios.md")})`,
-    );
+  withManual(command, manual)
+    .description("Runs a protocol on simulated nodes, or a scenario file, and reports the result.")
+    .argument("[protocol|file]", "a protocol (see `coterie protocols`), or a scenario file");
   const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
-  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate");
-  command.option("--protocol <name>", "a scenario's steps under another protocol that it names");
-  addOutput(addPoints(command))
-    .addHelpText("after", EXPLANATION)
-    .action((subject: string | undefined, options: SimOptions) => sim(subject, options, invocation));
+  addOptions(command, { ...options, runs: searchOptions.runs }, "simulate", COMMON);
+  command.option("--protocol <name>", "run the steps of the scenario under another protocol that it names");
+  addOutput(addPoints(command)).action((subject: string | undefined, options: SimOptions) =>
+    sim(subject, options, invocation),
+  );
 }
 
-/** Where a simulation begins and ends: at a point of a recording too. */
+/** The beginning and the end of a simulation, which may be points of a recording. */
 function addPoints(command: Command): Command {
   const read = point("milliseconds; with --from also #57 for the first 57 entries");
   return command
     .option("--until <ms>", UNTIL, (text) => read(text, "--until"))
-    .option("--from <trace>", "continue a recorded run, from the point that --until names: ms, or #57 for 57 entries");
+    .option("--from <trace>", "continue a recorded run from the point of --until: ms, or #57 for 57 entries");
 }
 
 function addOutput(command: Command): Command {
   return command
-    .option("--delivered-only", "leave messages out that never arrived, such as those to crashed nodes")
-    .option("--log", "print what happens, line by line")
-    .option("--trace <file>", "write the trace, as JSON lines")
-    .option("--svg <file>", "draw it as a space-time diagram")
+    .option("--delivered-only", "count only messages that arrived")
+    .option("--log", "print every event, line by line")
+    .option("--trace <file>", "write the trace as JSON lines")
+    .option("--svg <file>", "draw the run as a space-time diagram")
     .option("--json", "print the result as JSON");
 }
 
-const EXPLANATION = `
-Example:
-  $ coterie sim bully --nodes 8 --crash 7 --call 4
-  $ coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log
-  $ coterie sim paxos --propose all --delay 1..40 --runs 1000
-  $ coterie sim scenarios/bully-a-highest-crashed.yaml
-  $ coterie sim scenarios/order-demonstration.yaml --protocol isis
-  $ coterie sim --from recorded.jsonl --until 4000 --crash 2
+/** The options that `--help` shows; the others are listed there by name. */
+const COMMON = [
+  "nodes",
+  "variant",
+  "options",
+  "crash",
+  "delay",
+  "loss",
+  "call",
+  "request",
+  "send",
+  "propose",
+  "runs",
+  "seed",
+];
 
-With --json: { "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
+const manual: Manual = {
+  examples: [
+    "coterie sim bully --nodes 8 --crash 7 --call 4",
+    "coterie sim paxos --propose all --delay 1..40 --runs 1000",
+    "coterie sim scenarios/bully-a-highest-crashed.yaml",
+    "coterie sim chang-roberts --ring 1,15,9,4,3,17,24 --call 1 --log",
+    "coterie sim scenarios/order-demonstration.yaml --protocol isis",
+    "coterie sim --from recorded.jsonl --until 4000 --crash 2",
+  ],
+  exitCodes:
+    "0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario",
+  details: `A run ends when it is idle, or after 600 s of virtual time. The limit grows with many nodes and entries, and with long delays.
+Protocols that are never idle (heartbeat, token-ring) and runs with \`--started\` end after 10 s. \`--until\` sets another end. The
+format of scenario files is in [scenarios](../verify/scenarios.md).
+
+With \`--json\`:
+
+\`\`\`json
+{ "protocol", "nodes", "seed", "timeMs", "messages": { "total", "byType" }, "lost", "outcome",
   "properties": [{ "name", "verdict": "holds" | "violated" | "unknown", "why"? }], "nodesAlive" }
-"outcome" is, by family: { "leader": { node: id | null } }, { "entries": [{ "node", "requestedAt", "enteredAt",
-  "exitedAt", "token" }] }, { "delivered": { node: [id] } }, { "decided": { node: value } }, { "suspected": { node: [id] } }.
-"messages" counts what was sent to other nodes, "lost" what never arrived; multicasts add "datagrams".
-"why" is "so far" if a property holds in a run that was cut off.
-A scenario adds "scenario" and "expectations": [{ "what", "expected", "actual", "passed" }].
-With --runs: { "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
-  "violations": [{ "what", "seeds", "replay" }] }.
+\`\`\`
 
-A run ends at rest, or after 600 s of virtual time; later with many nodes and entries, or long delays. Protocols that never
-rest (heartbeat, token-ring) and runs with --started end after 10 s. --until says otherwise.
+\`outcome\` depends on the family: \`{ "leader": { node: id | null } }\`, \`{ "entries": [{ "node", "requestedAt", "enteredAt", "exitedAt",
+"token" }] }\`, \`{ "delivered": { node: [id] } }\`, \`{ "decided": { node: value } }\` or \`{ "suspected": { node: [id] } }\`. \`messages\`
+counts messages to other nodes, and \`lost\` those that never arrived; multicasts add \`datagrams\`. \`why\` is \`so far\` if a property
+holds in a run that was cut off. A scenario adds \`scenario\` and \`"expectations": [{ "what", "expected", "actual", "passed" }]\`.
 
-Exit codes: 0 ok; 1 a property is violated, or an expectation of the scenario is not met; 2 wrong arguments or scenario.`;
+With \`--runs\`:
+
+\`\`\`json
+{ "protocol", "nodes", "seed", "runs", "messages": { "min", "median", "max" }, "timeMs": { … },
+  "violations": [{ "what", "seeds", "replay" }] }
+\`\`\``,
+};
 
 async function sim(subject: string | undefined, options: SimOptions, invocation: Invocation): Promise<void> {
   requireOneOutput(options);
@@ -134,13 +163,12 @@ async function stagedFor(subject: string | undefined, options: SimOptions): Prom
     if (subject !== undefined)
       throw new UsageError(
         "bad-argument",
-        unexpected("the protocol", "absent beside --from: the recording has it", subject),
+        unexpected("the protocol", "absent with --from, since the recording has it", subject),
       );
     return continued(readTraceFile(file), file, words);
   }
   if (options.for !== undefined) throw new UsageError("bad-argument", "expected --for to be absent without --from");
-  if (subject === undefined)
-    throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from, got none of them");
+  if (subject === undefined) throw new UsageError("bad-argument", "expected a protocol, a scenario file or --from");
   return staged(await scenarioFor(subject, options));
 }
 
@@ -154,24 +182,52 @@ function requireOneOutput({ json, log, runs, trace, svg }: SimOptions): void {
   if (runs !== undefined && svg !== undefined) refuse("runs", "svg");
 }
 
-/** The scenario of a file, or the one that the words spell. */
+/** The scenario of a file, or of the options. */
 async function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): Promise<ParsedScenario> {
   if (!/[./\\]/.test(subject)) {
     if (protocol !== undefined)
-      throw new UsageError("bad-argument", unexpected("--protocol", "absent beside a protocol", protocol));
+      throw new UsageError("bad-argument", unexpected("--protocol", "absent with a protocol", protocol));
     if (protocolNames.includes(subject))
       return { scenario: scenarioOf({ ...options, ...endOf(until), protocol: subject }), place: () => subject };
-    const known = `one of ${protocolNames.join(", ")}, or a scenario file such as x.yaml`;
-    throw new UsageError("unknown-protocol", unexpected("the protocol", known, subject));
+    throw unknownSubject(subject);
   }
   const besides = ["seed", "runs", "deliveredOnly", "log", "trace", "svg", "json"];
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
-    throw new UsageError("bad-argument", `expected --${stray} to be absent: what happens stands in ${subject}`);
+    throw new UsageError("bad-argument", `expected --${stray} to be absent, since ${subject} describes the run`);
   const { parseScenario } = await import("../../experiment/scenario/parse.ts"); // It loads a parser of YAML.
-  const { scenario: written, place } = parseScenario(contentOf(subject, "the scenario", "bad-scenario"), subject);
+  const { scenario: written, place } = parseScenario(textOf(subject), subject);
   const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
+}
+
+/** A name that is neither a protocol nor a file: it may be misspelled, or name a scenario without its path. */
+function unknownSubject(name: string): UsageError {
+  const scenarios = scenarioNames(SCENARIOS);
+  const close = suggestion(name, [...protocolNames, ...scenarios]);
+  const scenario = scenarios.find((each) => each === name || close.includes(` ${each}?`));
+  const hint = scenario === undefined ? close : ` (did you mean ${docsPage(`../scenarios/${scenario}.yaml`)}?)`;
+  const expected = "a name of `coterie protocols`, or a scenario file such as x.yaml";
+  return new UsageError("unknown-protocol", `${unexpected("the protocol", expected, name)}${hint}`);
+}
+
+/** @throws UsageError, with a similar name of the same folder if the file does not exist */
+function textOf(file: string): string {
+  try {
+    return contentOf(file, "the scenario", "bad-scenario");
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const close = suggestion(basename(file, extname(file)), scenarioNames(dirname(file)));
+    throw new UsageError(error.code, `${error.message}${close.replace("?)", ".yaml?)")}`);
+  }
+}
+
+/** The package has its scenarios next to its code. */
+const SCENARIOS = fileURLToPath(new URL("../../../scenarios", import.meta.url));
+
+function scenarioNames(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).flatMap((file) => (file.endsWith(".yaml") ? [basename(file, ".yaml")] : []));
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
@@ -192,17 +248,16 @@ async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Inv
     writeSvgFile(svg, { header, entries: labelled(entries, made.scenario), clocks: vectorClocks(entries) });
   if (log) stdout.write("\n");
   print(simReport(made, result, options, hint(options, stdout)), options, stdout);
-  const why = disappointment(result);
-  if (why !== null) throw new InvariantViolation("not-as-expected", why);
+  if (disappointment(result) !== null) throw new ExitWith(1);
 }
 
 const progressText = ({ messages, timeMs }: Progress): string =>
   `${figure(messages)} messages, ${figure(timeMs)} ms of virtual time`;
 
-/** What a newcomer might want next; not for a file or a pipe. */
+/** The next step for a newcomer; only on a terminal. */
 function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
   if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
-  return "--log shows what happened line by line, --svg FILE draws it, --trace FILE keeps it";
+  return "--log prints every event, --svg FILE draws the run, --trace FILE saves it";
 }
 
 async function manyRuns(
@@ -217,8 +272,7 @@ async function manyRuns(
     return { what, seeds, replay: replayCommand(words, seeds[0] ?? summary.seed) };
   });
   print(runsReport({ ...summary, violations }), options, stdout);
-  const names = violations.map(({ what }) => what).join(", ");
-  if (names !== "") throw new InvariantViolation("not-as-expected", `not as expected: ${names}`);
+  if (violations.length > 0) throw new ExitWith(1);
   if (summary.runs < runs) throw new EnvironmentError("stopped", `stopped after ${summary.runs} of ${runs} runs`);
 }
 
@@ -227,7 +281,7 @@ const NAME_WIDTH = 10;
 /** How many items of a long list are printed. */
 const SHOWN = 12;
 
-/** What the caller says of the end of a run. */
+/** The options that end a run. */
 interface End {
   readonly until?: unknown;
   readonly for?: unknown;
@@ -279,10 +333,10 @@ function heading({ name, protocol, variant, seed, begin, network }: Scenario, no
   return `${what}${isTitle ? styled("bold", form) : form}: ${nodes} ${nodes === 1 ? "node" : "nodes"}${down}, seed ${seed}${conditions(network)}`;
 }
 
-/** What may become of a message on any link. */
+/** The faults of messages on every link. */
 function conditions({ lossRate = 0, duplicateRate = 0 }: Scenario["network"]): string {
-  const loss = lossRate === 0 ? "" : `, each message lost at a rate of ${lossRate}`;
-  return duplicateRate === 0 ? loss : `${loss}, doubled at a rate of ${duplicateRate}`;
+  const loss = lossRate === 0 ? "" : `, messages lost at a rate of ${lossRate}`;
+  return duplicateRate === 0 ? loss : `${loss}, duplicated at a rate of ${duplicateRate}`;
 }
 
 const agreeing = (nodes: readonly number[]): string =>
@@ -292,7 +346,7 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
   if ("leader" in outcome)
     return alike(outcome.leader).map(({ value, nodes }) => [
       "leader",
-      value === null ? `none known, at ${spans(nodes)}` : `${value} (${agreeing(nodes)})`,
+      value === null ? `none known at ${spans(nodes)}` : `${value} (${agreeing(nodes)})`,
     ]);
   if ("entries" in outcome) return entryLines(outcome.entries);
   if ("delivered" in outcome)
@@ -312,11 +366,11 @@ function outcomeLines({ labels }: Scenario, { outcome, nodesAlive }: Result): [s
   }
   return alike(outcome.suspected).map(({ value, nodes }) => [
     "suspected",
-    `${value.length === 0 ? "nobody" : spans(value)}, by ${spans(nodes)}`,
+    `${value.length === 0 ? "no node" : spans(value)}, by ${spans(nodes)}`,
   ]);
 }
 
-/** What the scenario calls its messages, as the results do, and by which id everything else knows them. */
+/** The names of messages in the scenario and in results, with their ids. */
 function nameLines({ labels }: Scenario): string[] {
   const names = Object.entries(labels).map(([id, name]) => `${name} = ${id}`);
   return names.length === 0 ? [] : [names.join(", ")];
@@ -339,7 +393,7 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
     .slice(0, SHOWN)
     .map(({ node, requestedAt, enteredAt, exitedAt, token }) => [
       String(node),
-      `asked ${figure(requestedAt)}`,
+      `requested ${figure(requestedAt)}`,
       `entered ${at(enteredAt)}`,
       exitedAt === null ? "still inside" : `left ${figure(exitedAt)} ms`,
       ...(token === null ? [] : [`token ${figure(token)}`]),
@@ -354,7 +408,7 @@ function entryLines(entries: readonly Entry[]): [string, string][] {
     ...(entered.length === 0 ? [["entries", "none"] as [string, string]] : []),
     ...(waiting.length === 0
       ? []
-      : [["waiting", `${spans(waiting.map(({ node }) => node))}: asked and never entered`] as [string, string]]),
+      : [["waiting", `${spans(waiting.map(({ node }) => node))}: requested and never entered`] as [string, string]]),
   ];
 }
 
@@ -366,7 +420,7 @@ function messageText(scenario: Scenario, result: Result): string {
   const uses = usesIn(scenario, result);
   const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
   const together =
-    "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all` : "";
+    "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all nodes` : "";
   const missed = lost === 0 ? "" : `; ${figure(lost)} never arrived`;
   return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${together}${missed}`;
 }
@@ -376,8 +430,8 @@ function propertyBlock({ properties }: Result): Block {
     named: properties.map(({ name, claim, verdict, why, at }) => {
       const text = {
         holds: styled("dim", why === "" ? claim : `${why}: ${claim}`),
-        violated: `violated at ${figure(at ?? 0)} ms: it is claimed that ${claim}`,
-        unknown: `not known (${why}): ${claim}`,
+        violated: `violated at ${figure(at ?? 0)} ms; expected: ${claim}`,
+        unknown: `unknown (${why}): ${claim}`,
       }[verdict];
       return [`${marks[verdict]} ${name}`, text];
     }),
@@ -392,7 +446,7 @@ function expectationLines({ expect }: Scenario, expectations: readonly Judged[])
   return [
     "expected:",
     ...shown.map(({ what, expected, actual, passed }) => {
-      const text = `${what}: ${plain(expected)}${passed ? "" : `, but got ${plain(actual)}`}`;
+      const text = `${what}: ${plain(expected)}${passed ? "" : `, got ${plain(actual)}`}`;
       return `${passed ? marks.holds : marks.violated} ${broken(text, 2)}`;
     }),
   ];
@@ -433,7 +487,7 @@ export function runsReport(summary: RunsSummary): Report {
 /**
  * A second Ctrl-C ends the process at once.
  *
- * @throws ExitWith 0 once nobody reads what is printed
+ * @throws ExitWith 0 once the reader of stdout has gone
  */
 export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text: (progress: P) => string): Promise<T> {
   let isStopped = false;
@@ -464,7 +518,7 @@ export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text:
   }
 }
 
-/** The command that shows one of several runs, line by line. `words` are those of the command that made all of them. */
+/** The command that shows one of several runs, line by line, from the `words` of the command that made all of them. */
 export function replayCommand(words: readonly string[], seed: number): string {
   const kept = words.filter((word, i) => {
     const isValue = words[i - 1] === "--runs" || words[i - 1] === "--seed";

@@ -45,7 +45,7 @@ export interface WorkerData {
   readonly kind: keyof Work;
   /** Its first number becomes 1 when the work should end. */
   readonly stop: Int32Array;
-  /** Of the campaign, which every thread reads for itself. */
+  /** The campaign, which every thread reads for itself. */
   readonly source?: CampaignSource;
 }
 
@@ -72,7 +72,7 @@ export class Threads<K extends keyof Work> {
     for (let n = 0; n < count; n++) this.#idle.push(this.#started());
   }
 
-  /** @throws what the work throws, or an EnvironmentError if the thread ends without an answer */
+  /** @throws the error of the work, or an EnvironmentError if the thread ends without an answer */
   async ask(
     task: Work[K]["task"],
     onProgress: (progress: Work[K]["progress"]) => void = () => {},
@@ -128,7 +128,7 @@ function answerOf<Progress, Answer>(worker: Worker, onProgress: (progress: Progr
       done();
       const { name, message, code = "thread-ended" } = error;
       const isMemory = code === "ERR_WORKER_OUT_OF_MEMORY";
-      const text = "the search ran out of memory: give it a bound, such as --max-states";
+      const text = "the search ran out of memory: set a bound, such as --max-states";
       reject(isMemory ? new EnvironmentError("out-of-memory", text) : errorFrom({ name, code, message }));
     };
     const end = (code: number): void => fail(new Error(`a thread ended with code ${code}`));

@@ -1,4 +1,4 @@
-/** Who may do what: a file of tokens, of which it holds nothing but hashes, and of names in certificates. */
+/** The roles of clients: a file of token hashes, and of names in certificates. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
@@ -20,22 +20,25 @@ const file = z.strictObject(
 );
 
 export interface Access {
-  /** @param names in the certificate that was shown. @returns null: nothing. */
+  /** @param names in the client's certificate. @returns null if it has no role. */
   roleOf(token: string | null, names: readonly string[]): Role | null;
 }
 
-/** As the certificates beside it. */
+/** The same interval as for certificates. */
 const LOOK_EVERY_MS = 30_000;
 
 export interface AccessFileOptions {
   readonly path: string;
   readonly timers: Platform["timers"];
   readonly log: Log;
-  /** Those who have a connection may have another role now, or none. */
+  /** Connected clients may have another role now, or none. */
   onChange(): void;
 }
 
-/** What the file says: it is read again now and then, until `stop` is called. One that cannot be used changes nothing, and the log says so once. */
+/**
+ * The roles in the file, which is read again at intervals until `stop` is called. An invalid file changes nothing and is
+ * logged once.
+ */
 export class AccessFile implements Access {
   readonly #options: AccessFileOptions;
   readonly #timer: Timer;
@@ -50,7 +53,7 @@ export class AccessFile implements Access {
     this.#timer = options.timers.every(LOOK_EVERY_MS, () => void this.#look()).unref();
   }
 
-  /** @throws EnvironmentError if it cannot be read, UsageError for what is no such file. */
+  /** @throws EnvironmentError if it cannot be read, UsageError if its content is invalid. */
   static async open(options: AccessFileOptions): Promise<AccessFile> {
     return new AccessFile(await textIn(options.path), options);
   }
@@ -91,7 +94,7 @@ async function textIn(path: string): Promise<string> {
   }
 }
 
-/** @throws UsageError for what is no such file. */
+/** @throws UsageError if the content is invalid. */
 function accessOf(value: unknown, path: string): Access {
   const read = file.safeParse(value);
   if (!read.success)
@@ -103,7 +106,7 @@ function accessOf(value: unknown, path: string): Access {
       const found = certificates.filter(({ name }) => names.includes(name)).map((each) => each.role);
       if (token !== null) {
         const hash = createHash("sha256").update(token).digest();
-        // All of them are compared, each in constant time: how long it takes tells nothing.
+        // Compares all of them, each in constant time, so the duration reveals nothing.
         for (const known of tokens) if (timingSafeEqual(known.hash, hash)) found.push(known.role);
       }
       return found.length === 0 ? null : (roles[Math.max(...found.map((each) => roles.indexOf(each)))] ?? null);
@@ -119,7 +122,7 @@ function parsed(text: string, path: string): unknown {
   }
 }
 
-/** On loopback, where the cluster has no file of roles: all who can run a program on this machine. */
+/** Without a file of roles, on loopback only: every program on this machine may do everything. */
 export const everybody: Access = { roleOf: () => "admin" };
 
 export const mayDo = (has: Role, needs: Role): boolean => roles.indexOf(has) >= roles.indexOf(needs);

@@ -1,6 +1,6 @@
 /**
- * What a member does so that clients know where all members serve them: it has the log know where it does so itself, and, where it
- * leads, strikes what is not of a member.
+ * Tells clients where members serve them: each member keeps its URL in the log, and the leader deletes the URLs of removed
+ * members.
  */
 import { ENDPOINTS, type ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -9,10 +9,10 @@ import { MAX_ENDPOINTS } from "./endpoints.ts";
 
 const AGAIN_MS = 1_000;
 
-/** In which map. */
+/** The map that holds the URLs. */
 type Endpoints = typeof ENDPOINTS | typeof ETCD_ENDPOINTS;
 
-/** For as long as the service runs. */
+/** Runs as long as the service does. */
 export function announce(service: ServiceHost, map: Endpoints, url: string): void {
   const isOpen = (): boolean => service.closed === null;
   const untilDone = async (work: () => Promise<void>): Promise<void> => {
@@ -20,7 +20,7 @@ export function announce(service: ServiceHost, map: Endpoints, url: string): voi
       try {
         return await work();
       } catch {
-        await sleep(service.platform.timers, AGAIN_MS, { ref: false }); // There is no majority, or too much to do.
+        await sleep(service.platform.timers, AGAIN_MS, { ref: false }); // There is no majority, or the log is overloaded.
       }
     }
   };
@@ -43,7 +43,7 @@ export function announce(service: ServiceHost, map: Endpoints, url: string): voi
   void untilDone(() => tell(service, map, url, isOpen));
 }
 
-/** Where clients of Coterie's own are served. */
+/** Announces where this member serves clients of Coterie's own protocol. */
 export const announceToClients = (service: ServiceHost, url: string): void => announce(service, ENDPOINTS, url);
 
 async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: () => boolean): Promise<void> {
@@ -53,12 +53,12 @@ async function tell(service: ServiceHost, map: Endpoints, url: string, isOpen: (
   await service.submit({ type: "put", map, key, value, isLeased: false }, isOpen);
 }
 
-/** What is announced is read before the list: a member is on it before it announces anything. */
+/** Reads the URLs before the list: a member is on the list before it announces its URL. */
 async function strike(service: ServiceHost, map: Endpoints, isOpen: () => boolean): Promise<void> {
   const found = await service.query({ type: "range", map, from: "", to: null, limit: MAX_ENDPOINTS });
   const entries = found.answer.type === "entries" ? found.answer.entries : [];
   const { answer } = await service.query({ type: "members" });
-  if (answer.type !== "members" || answer.list === null) return; // Nobody has come or gone yet.
+  if (answer.type !== "members" || answer.list === null) return; // The list has never changed.
   const listed = new Set(answer.list.members.map(({ member }) => String(member)));
   for (const { key } of entries.filter((entry) => !listed.has(entry.key)))
     await service.submit({ type: "delete", map, key }, isOpen);

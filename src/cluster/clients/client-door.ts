@@ -1,7 +1,7 @@
 /**
- * The clients that speak to this member. Each runs its session itself, under a number of its own: this member puts its commands to the
- * log, answers its reads, and tells it what its replica applies of what concerns it. A client may go on at another member at any
- * time: nothing of it is kept here but what it follows.
+ * The clients connected to this member. Each runs its session itself, under its own client id. This member proposes the
+ * client's commands to the log, answers its reads, and sends it the events that concern it. A client may move to another
+ * member at any time: this member keeps only the names that it follows.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { readProposal } from "../../protocols/service/coordination-service/apply.ts";
@@ -37,15 +37,15 @@ import { isOfClients, mayBeRead } from "./own-names.ts";
 /** A connection of a client. */
 export interface ClientWire {
   send(text: string): void;
-  /** What has been sent and has not left. */
+  /** Bytes that are sent but still buffered. */
   readonly queuedBytes: number;
-  /** Has the other end answer, whatever its program does. */
+  /** Makes the other end's runtime answer, even if its program is busy. */
   probe(): void;
-  /** After the last word. */
+  /** Closes after the last message. */
   close(): void;
 }
 
-/** Who may do what. @returns null: nothing. */
+/** The role of a client with this token. @returns null if it has none. */
 export type RoleOf = (token: string | null) => Role | null;
 
 export interface ClientDoorOptions {
@@ -53,11 +53,14 @@ export interface ClientDoorOptions {
   readonly counts: ClientCounts;
 }
 
-/** A member that has known no leader for so long lets its clients go on at another, while their sessions last. */
+/**
+ * A member without a known leader for this time disconnects its clients, so that they can move to another member while
+ * their sessions last.
+ */
 const LEADERLESS_MS = 750;
-/** Of one client, that wait. */
+/** The most pending reads of one client. */
 const MAX_READS = 1_024;
-/** A client that reads more slowly than this is let go. */
+/** A client whose unread messages exceed this is disconnected. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 
 export class ClientDoor {
@@ -70,7 +73,7 @@ export class ClientDoor {
   readonly #forget: () => void;
   readonly numbers: ClientNumbers;
   #leaderless: Timer | null = null;
-  /** Nothing that is asked for here is answered. */
+  /** Whether requests here cannot be answered for lack of a leader. */
   isLeaderless = false;
 
   constructor(options: ClientDoorOptions) {
@@ -83,7 +86,7 @@ export class ClientDoor {
     options.service.isFollowedByClients = (map) => this.#followers.size > 0 && this.#followers.has(`map ${map}`);
   }
 
-  /** @param flaw of the certificate that was shown. @returns what the connection is to call. */
+  /** @param flaw in the client's certificate. @returns the object that handles the connection. */
   accept(wire: ClientWire, roleOf: RoleOf, flaw: string | null = null): Guest {
     const { counts, service } = this.#options;
     const guest = new Guest(wire, roleOf, { door: this, service, counts, flaw });
@@ -93,7 +96,7 @@ export class ClientDoor {
     return guest;
   }
 
-  /** Those whose role has changed come again, with the one that they have now. */
+  /** Disconnects clients whose role has changed; they reconnect with their new role. */
   recheck(): void {
     for (const guest of [...this.#guests]) guest.recheck();
   }
@@ -105,7 +108,7 @@ export class ClientDoor {
     for (const guest of [...this.#guests]) guest.dismiss("member-left", "the member has left", false);
   }
 
-  /** It speaks under this number from now on; who did before does no more. */
+  /** The connection has this client id from now on; an older one with the same id is dismissed. */
   enter(guest: Guest, client: NodeId): void {
     this.#byClient.get(client)?.dismiss("moved", "the client has another connection", false);
     this.#byClient.set(client, guest);
@@ -163,7 +166,7 @@ export class ClientDoor {
     else if (event.type === "closed") this.close();
   }
 
-  /** One that is cut off from the others, or has been removed and does not know, has no leader; nor has any while there is no majority. */
+  /** A member that is cut off, or was removed without learning it, knows no leader. Without a majority no member does. */
   #led(leader: NodeId | null): void {
     const { timers } = this.#options.service.platform;
     timers.cancel(this.#leaderless);
@@ -209,7 +212,7 @@ export class ClientDoor {
   }
 }
 
-/** Of where members serve them clients hear by themselves. */
+/** Excludes the map of endpoints, which every client follows by itself. */
 const isWatch = (key: string): boolean => key.startsWith("map ") && !key.startsWith(`map ${OWN_NAMES}`);
 
 interface Around {
@@ -219,7 +222,7 @@ interface Around {
   readonly flaw: string | null;
 }
 
-/** To a caller without a role. @param flaw of the certificate that was shown. */
+/** The message for a caller without a role. @param flaw in the client's certificate. */
 export const unknownCaller = (flaw: string | null): string =>
   `expected a token, or a certificate, that this cluster knows${flaw === null ? "" : `: that which was shown is refused, ${flaw}`}`;
 
@@ -242,7 +245,7 @@ export class Guest implements Occupant {
     this.#around = around;
   }
 
-  /** So it is known to have a role here. */
+  /** Whether it has sent `hello`, and so is known to have a role. */
   get hasGreeted(): boolean {
     return this.#phase === "greeting" || this.isWelcome;
   }
@@ -251,7 +254,7 @@ export class Guest implements Occupant {
     return this.#phase === "welcome";
   }
 
-  /** What has arrived. */
+  /** Handles a received message. */
   hear(text: string): void {
     if (this.#phase === "over") return;
     this.stir();
@@ -266,7 +269,7 @@ export class Guest implements Occupant {
     else this.#follow(word);
   }
 
-  /** The other end has shown that it is there. */
+  /** Notes a sign of life. */
   stir(): void {
     this.#around.door.room.note(this);
   }
@@ -294,7 +297,7 @@ export class Guest implements Occupant {
     for (const fragment of inFragments(text)) this.#wire.send(fragment);
   }
 
-  /** @param isFinal it would be told the same by other members. */
+  /** @param isFinal other members would refuse it too. */
   dismiss(code: string, reason: string, isFinal: boolean): void {
     if (this.#phase === "over") return;
     this.#around.counts.refused += isFinal ? 1 : 0;
@@ -312,7 +315,7 @@ export class Guest implements Occupant {
     this.dismiss("role-changed", "the role of this client has changed", false);
   }
 
-  /** Another member may have one. */
+  /** Another member may know a leader. */
   dismissLeaderless(): void {
     const { why } = this.#around.service;
     this.dismiss("no-leader", `the member knows no leader of the log${why === "" ? "" : `: ${why}`}`, false);
@@ -338,13 +341,13 @@ export class Guest implements Occupant {
     if (!this.#around.door.room.admit(this)) return;
     if (this.#around.door.isLeaderless) return this.dismissLeaderless();
     if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
-    // One that may only read has no session, and so no number: nor may it say that it is another client.
+    // A client with the role `read` has no session, so it gets no id and may not claim one.
     if (this.#role === "read") return this.welcome(FIRST_CLIENT);
     if (client !== null) return this.welcome(client);
     this.#around.door.numbers.wait(this);
   }
 
-  /** Under this number. */
+  /** Accepts the client under this id. */
   welcome(client: NodeId): void {
     if (this.#phase !== "greeting") return;
     const { service, door } = this.#around;
@@ -401,7 +404,10 @@ export class Guest implements Occupant {
   }
 }
 
-/** A leader alone has sessions expire, members alone change who is a member and where clients are served; and a client that is gone is not waited for longer than this. */
+/**
+ * Only the leader expires sessions. Only members change the list of members and the map of endpoints. And the TTL is
+ * bounded, since a crashed client holds its locks that long.
+ */
 const isOfOwnSession = (proposal: Proposal | null): boolean =>
   proposal?.type === "operations" &&
   proposal.operations.every(

@@ -1,7 +1,7 @@
 /**
- * Numbers for clients that have none yet. The log gives them: one request for some of those that wait is under way at a time, and none
- * begins while nobody is known to lead the log. Otherwise clients that hang up and come again, as they do while there is no majority,
- * would leave more and more commands under way, until this member took none from anybody.
+ * Assigns ids to new clients, through the log. Only one batch of commands is pending at a time, and none starts without a
+ * known leader. Otherwise clients that reconnect repeatedly, as they do without a majority, would fill this member's limit
+ * of pending commands, and it could accept no others.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT, OWN_NAMES } from "../../protocols/service/coordination-service/operations.ts";
@@ -12,20 +12,20 @@ type Log = Pick<ServiceHost, "platform" | "leader" | "why" | "submit">;
 
 export interface Unnumbered {
   welcome(client: NodeId): void;
-  /** @param isFinal it would be told the same by other members. */
+  /** @param isFinal other members would refuse it too. */
   dismiss(code: string, reason: string, isFinal: boolean): void;
 }
 
-/** Counts those that were given a number. */
+/** Counts the ids that were assigned. */
 const NUMBERS = `${OWN_NAMES}clients`;
-/** So many commands of this member are under way for it, at most: they go to the log together. */
+/** The most commands in one batch: they go to the log together. */
 const MAX_AT_ONCE = 64;
-/** Nobody waits longer. A client that hears nothing for 2 s goes on at another member, and does not know why. */
+/** The longest wait. A client that receives nothing for 2 s moves to another member without knowing the reason. */
 const MAX_WAIT_MS = 1_500;
 
 export class ClientNumbers {
   readonly #service: Log;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #waiting = new Map<Unnumbered, Timer>();
   #isUnderWay = false;
 
@@ -44,14 +44,14 @@ export class ClientNumbers {
     this.#waiting.delete(client);
   }
 
-  /** To be called when there may be a leader. */
+  /** Call it when a leader may be known. */
   ask(): void {
     if (this.#isUnderWay || this.#waiting.size === 0 || this.#service.leader === null) return;
     this.#isUnderWay = true;
     void this.#askFor(Math.min(this.#waiting.size, MAX_AT_ONCE));
   }
 
-  /** Who waits longest is given what comes, though others may have waited when it was asked for. */
+  /** Ids go to the longest-waiting clients, even if others waited when the batch was sent. */
   async #askFor(count: number): Promise<void> {
     const add = { type: "add", name: NUMBERS, by: 1 } as const;
     const asked = Array.from({ length: count }, () => this.#service.submit(add, () => this.#waiting.size > 0));

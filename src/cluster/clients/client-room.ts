@@ -1,22 +1,26 @@
 /**
- * Places for the connections of clients at a member. One that has not greeted, as a stranger may do as well, keeps its place for a moment
- * only, and takes it from no client that has; and one that has gone without a word, as where its machine has lost power, is found out.
+ * Limits the connections of clients at a member. A connection that has not sent `hello`, which may come from a stranger, is
+ * kept only briefly and never displaces a client. A client that disappeared silently, such as by a power failure, is
+ * detected.
  */
 import type { ClientCounts } from "../../runtime/metrics.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
 
 /** A connection. */
 export interface Occupant {
-  /** It is let go, and may come again. */
+  /** Disconnects the client, which may reconnect. */
   refuse(code: string, reason: string): void;
-  /** The other end is asked for a sign of life. */
+  /** Requests a sign of life from the other end. */
   probe(): void;
 }
 
 const MAX_CLIENTS = 1_000;
 const MAX_STRANGERS = 500;
 const GREETING_MS = 3_000;
-/** A client pings every 250 ms. A page in the background may do so once a minute, or not at all, and its browser answers probes. */
+/**
+ * A client pings every 250 ms. A page in the background may ping once a minute or not at all, but its browser answers
+ * probes.
+ */
 const PROBE_MS = 4_000;
 const SILENCE_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
@@ -24,9 +28,9 @@ const LOOK_EVERY_MS = 1_000;
 export class ClientRoom {
   readonly #platform: Pick<Platform, "clock" | "timers">;
   readonly #counts: Pick<ClientCounts, "connected">;
-  /** Since when, in the order in which they came. */
+  /** When each connected, in order of arrival. */
   readonly #strangers = new Map<Occupant, number>();
-  /** When each was last heard. */
+  /** When each was last active. */
   readonly #heard = new Map<Occupant, number>();
   #timer: Timer | null = null;
   #looked = 0;
@@ -36,7 +40,7 @@ export class ClientRoom {
     this.#counts = counts;
   }
 
-  /** A connection has come. If there are too many that have not greeted, the first of them makes room: a client greets at once. */
+  /** Adds a connection. If too many have not sent `hello`, the oldest of them is refused, since a client sends it at once. */
   enter(occupant: Occupant): void {
     const [first] = this.#strangers.keys();
     if (first !== undefined && this.#strangers.size >= MAX_STRANGERS)
@@ -47,7 +51,7 @@ export class ClientRoom {
     this.#timer = this.#platform.timers.every(LOOK_EVERY_MS, () => this.#look()).unref();
   }
 
-  /** It has greeted, and has a role here. @returns whether there is a place for it */
+  /** Admits a connection that has sent `hello` and has a role. @returns whether there is space for it */
   admit(occupant: Occupant): boolean {
     this.#strangers.delete(occupant);
     if (this.#heard.size >= MAX_CLIENTS) {
@@ -59,7 +63,7 @@ export class ClientRoom {
     return true;
   }
 
-  /** Something has come from it. */
+  /** Notes a sign of life. */
   note(occupant: Occupant): void {
     if (this.#heard.has(occupant)) this.#heard.set(occupant, this.#platform.clock.now());
   }
@@ -75,7 +79,7 @@ export class ClientRoom {
 
   #look(): void {
     const now = this.#platform.clock.now();
-    const wasAway = now - this.#looked >= 2 * LOOK_EVERY_MS; // This process stood still, and what was said is yet to be heard.
+    const wasAway = now - this.#looked >= 2 * LOOK_EVERY_MS; // This process was paused: messages may be unread.
     this.#looked = now;
     if (wasAway) return this.#beginAnew(now);
     for (const [stranger, since] of [...this.#strangers])

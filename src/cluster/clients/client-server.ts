@@ -1,4 +1,4 @@
-/** Where a member serves clients that are no members: HTTP, server-sent events and WebSocket on one port. */
+/** Serves clients (processes that are not members): HTTP, server-sent events and WebSocket on one port. */
 import type { IncomingMessage } from "node:http";
 import { type Duplex, Readable } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -29,9 +29,9 @@ export interface ClientPlace {
   readonly address: HostPort;
   readonly tls: Pems | null;
   readonly access: Access;
-  /** Whether anybody may do anything: then callers must have been told this machine's address. */
+  /** Whether callers need no credentials: then they must use this machine's address as the host. */
   readonly isOpen: boolean;
-  /** Of web pages that may call, beside those of this very address. */
+  /** Origins of web pages that may call, in addition to this address. */
   readonly origins: readonly string[];
 }
 
@@ -46,20 +46,20 @@ export interface ClientServerOptions {
 
 export interface ClientServer {
   readonly url: string;
-  /** The same where clients know this machine by another host. */
+  /** The URL with another host, by which clients know this machine. */
   urlAt(host: string): string;
-  /** Connections from now on are proved with these; those that are open stay. */
+  /** Uses these certificates for new connections; open ones stay. */
   renew(tls: Pems): void;
-  /** Who may do what has changed: connections of those that may do something else now are ended. */
+  /** Roles have changed: ends connections whose role is different now. */
   recheck(): void;
   close(): Promise<void>;
 }
 
-/** Requests that are not answered yet, or go on being. */
+/** Requests in progress, including streams. */
 type Open = Set<{ isStillAllowed(): boolean; end(): void }>;
 
 const MAX_CONNECTIONS = 2_000;
-/** Of long bodies that are being read. */
+/** The most memory for long bodies that are being read. */
 const BODIES_BYTES = 64 * 1024 * 1024;
 
 type Env = { Bindings: HttpBindings; Variables: { role: Role } };
@@ -99,7 +99,7 @@ export async function serveClients(options: ClientServerOptions): Promise<Client
       for (const watch of watches) watch.abort();
       for (const client of sockets.clients) {
         client.close();
-        setTimeout(() => client.terminate(), LAST_WORDS_MS).unref(); // What was said last is on its way.
+        setTimeout(() => client.terminate(), LAST_WORDS_MS).unref(); // Lets the last messages leave.
       }
       return listener.close();
     },
@@ -126,13 +126,13 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
   });
   ws.on("pong", () => guest.stir());
   ws.on("close", () => guest.left());
-  ws.on("error", () => {}); // After it comes "close".
+  ws.on("error", () => {}); // "close" follows.
 }
 
 const LINGER_MS = 1_000;
 const LAST_WORDS_MS = 100;
 
-/** In a certificate that this member's authority has signed. */
+/** The names in a certificate signed by this member's authority. */
 function namesOf({ socket }: Pick<IncomingMessage, "socket">): string[] {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return [];
   const { subject, subjectaltname = "" } = socket.getPeerCertificate();
@@ -141,7 +141,7 @@ function namesOf({ socket }: Pick<IncomingMessage, "socket">): string[] {
   return typeof common === "string" ? [common, ...names] : names;
 }
 
-/** Why the certificate that was shown names nobody; null where none was shown, or nothing is wrong with it. */
+/** Why the client's certificate is not trusted; null if it is, or if there is none. */
 function flawIn({ socket }: Pick<IncomingMessage, "socket">): string | null {
   if (!(socket instanceof TLSSocket) || socket.authorized || socket.getPeerCertificate().raw === undefined) return null;
   return String(socket.authorizationError);
@@ -219,8 +219,8 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
 }
 
 /**
- * What is read of an address has to be what its caller wrote: bytes that are no text would become another, and `.` and `..`, however they
- * are written, are steps to another page. @throws UsageError
+ * Rejects URLs that would be read differently from how they were written: invalid UTF-8 would be replaced, and `.` and
+ * `..`, in any encoding, lead to another page. @throws UsageError
  */
 function requireReadable(url: string): void {
   const [path = "", ...query] = url.split("?");
@@ -241,7 +241,7 @@ function decoded(part: string): string {
   }
 }
 
-/** So that pages of origins that were named may read the answer. */
+/** Lets pages of the configured origins read the response. */
 async function allowOrigin(c: Context<Env>, next: () => Promise<void>): Promise<void> {
   const origin = c.req.header("origin");
   if (origin !== undefined) {

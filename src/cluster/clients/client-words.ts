@@ -1,6 +1,6 @@
 /**
- * What a client that is no member and the member that it speaks to say to each other, each as one text of JSON. The client runs its
- * session itself; the member puts its commands to the log, and tells what came of them.
+ * The messages between a client and its member, each a JSON text. The client runs its session itself. The member proposes
+ * its commands to the log, and sends the results.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import {
@@ -29,19 +29,19 @@ import {
 } from "../../protocols/service/coordination-service/operations.ts";
 import type { Topic } from "../services/state/service.ts";
 
-/** Of the messages between clients and members. Members refuse clients of another version. */
+/** The protocol version. Members refuse clients of another version. */
 export const CLIENT_VERSION = 1;
-/** Where members take clients by WebSocket. */
+/** The path at which members accept WebSocket connections of clients. */
 export const CLIENT_PATH = "/v1/client";
 
-/** `read` what there is; `write`, and hold locks; `admin`: also see who does. Each may do what stands before it. */
+/** `read` shared state; `write` it and hold locks; `admin`: also change the members. Each role includes the ones before it. */
 export const roles = ["read", "write", "admin"] as const;
 export type Role = (typeof roles)[number];
 
 export type ClientWord =
-  /** The first. `client`: the number that it has had already, on another connection. */
+  /** The first message. `client`: the id from an earlier connection. */
   | { type: "hello"; version: number; client: NodeId | null; token: string | null }
-  /** A command of its session. It may be lost: it is said again until it is answered. */
+  /** A command of its session. It may be lost, so the client repeats it until it is answered. */
   | { type: "propose"; sequence: number; operation: string }
   | { type: "query"; id: number; query: Query }
   | { type: "follow" | "unfollow"; topic: Topic; name: string }
@@ -59,38 +59,38 @@ export interface ClientAnswer {
 
 export type MemberWord =
   | { type: "welcome"; version: number; member: NodeId; client: NodeId; role: Role }
-  /** A word that is long comes in fragments, one behind the other, so that each says that its sender is there. */
+  /** A long message is sent in fragments, one after another; each is a sign of life. */
   | { type: "fragment"; isLast: boolean; text: string }
   | ({ type: "answered"; isForgotten: boolean } & ClientAnswer)
   | { type: "read"; id: number; revision: Revision; answer: Answer }
   | { type: "refused"; id: number; code: string; reason: string }
   | { type: "told"; event: ToldClient }
-  /** What was told so far may have a gap before what is told next. */
+  /** Messages may be missing between the earlier events and the next one. */
   | { type: "restored"; revision: Revision }
   | { type: "led"; leader: NodeId | null; term: number }
   | { type: "pong"; id: number }
-  /** The last word. `isFinal`: it would be the same elsewhere. */
+  /** The last message. `isFinal`: other members would refuse the client too. */
   | { type: "farewell"; code: string; reason: string; isFinal: boolean };
 
-/** Of what the log does: what concerns the client, or what it follows. */
+/** The events of the log that a client receives: those about itself and about names that it follows. */
 export type ToldClient = Extract<
   ServiceEvent,
   { type: "changed" | "opened" | "granted" | "released" | "item" | "passed" }
 >;
 
-/** What one client follows: maps that it watches, where members serve clients, and elections. */
+/** The most names that a client may follow: maps that it watches, the map of endpoints, and elections. */
 export const MAX_FOLLOWED = 1_000;
 const MAX_TOKEN_BYTES = 4_096;
 const MAX_NAME_BYTES = 256;
-/** Of a command, as `MAX_PROPOSAL_BYTES` in the log. */
+/** The limit of a command, the same as `MAX_PROPOSAL_BYTES` of the log. */
 const MAX_COMMAND_BYTES = 65_536;
 const MAX_REASON_BYTES = 4_096;
 const MAX_REPLIES = 100_000;
-/** Of a fragment, and of a word that is put together of fragments, in UTF-16 units. */
+/** The limits of a fragment and of a whole message, in UTF-16 units. */
 export const FRAGMENT_CHARS = 65_536;
 export const MAX_WORD_CHARS = 64 * 1024 * 1024;
 
-/** What a client may send at once: a command in JSON, in which each character may be escaped. */
+/** The largest message of a client: a command as JSON, in which each character may be escaped. */
 export const MAX_CLIENT_WORD_BYTES = 400_000;
 
 const name = text(MAX_NAME_BYTES);
@@ -144,7 +144,10 @@ export const memberWordShape: Shape<MemberWord> = variants<MemberWord>({
   farewell: { code: text(MAX_NAME_BYTES), reason: text(MAX_REASON_BYTES), isFinal: boolean },
 });
 
-/** Fragments of a word that is long; otherwise the word alone. A cut may part two halves of a character: JSON keeps both. */
+/**
+ * Splits a long message into fragments; otherwise yields the message itself. A split may part a surrogate pair: JSON
+ * preserves both halves.
+ */
 export function* inFragments(word: string): Generator<string> {
   if (word.length <= FRAGMENT_CHARS) return yield word;
   for (let at = 0; at < word.length; at += FRAGMENT_CHARS) {
@@ -153,7 +156,7 @@ export function* inFragments(word: string): Generator<string> {
   }
 }
 
-/** @returns the word, or what is wrong with it as a sentence. */
+/** @returns the message, or a sentence that describes the fault. */
 export function readWord<T>(shape: Shape<T>, said: string): { readonly word: T } | { readonly fault: string } {
   let word: unknown;
   try {

@@ -18,11 +18,11 @@ test.each([
   "http://a:73000",
   "http://a:0",
   "http://a:b",
-])("%j is no endpoint", (endpoint) =>
+])("rejects %j", (endpoint) =>
   expect(() => socketUrl(endpoint, "clients.url")).toThrow(/expected clients\.url to be a URL such as/),
 );
 
-describe("what a member has told", () => {
+describe("an announced endpoint", () => {
   const open = ["http://10.0.0.1:7300", "https://10.0.0.2:7300"];
   const secure = ["https://10.0.0.2:7300"];
 

@@ -1,4 +1,4 @@
-/** What goes wrong, as HTTP tells it: a status for programs, a sentence and its code for people. */
+/** Errors as HTTP responses: a status for programs, and a message with its code for people. */
 import { UsageError } from "../../core/errors.ts";
 import { CoordinationError } from "../services/coordination-error.ts";
 
@@ -16,16 +16,16 @@ type Status = 400 | 401 | 403 | 404 | 409 | 410 | 413 | 422 | 429 | 500 | 503 | 
 type Meanings = Readonly<Record<number, string>>;
 
 const TOO_LARGE = { 413: "Too large." };
-/** Of what goes on for as long as the connection does. */
+/** Errors of requests that last as long as their connection. */
 export const streamErrors: Meanings = {
   400: "What was asked cannot be: the sentence says what was expected, and what came.",
   401: "A token is needed, or a certificate.",
   403: "The role does not allow it.",
   503: "This member cannot answer now: ask another.",
 };
-/** The same, of what takes a body. */
+/** The same errors, for requests with a body. */
 export const heldErrors: Meanings = { ...streamErrors, ...TOO_LARGE };
-/** Of every other request. */
+/** Errors of all other requests. */
 export const coordinationErrors: Meanings = {
   ...streamErrors,
   ...TOO_LARGE,
@@ -33,7 +33,7 @@ export const coordinationErrors: Meanings = {
   504: "No answer in time. A change may have been done, or be done yet: `phase` says so.",
 };
 
-/** Of those that change something, as well. */
+/** Additional errors of requests that change something. */
 export const changeErrors: Meanings = { 507: "The cluster holds as much as it may." };
 
 const statuses: Partial<Record<string, Status>> = {

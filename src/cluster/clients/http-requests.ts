@@ -1,4 +1,4 @@
-/** What may be asked over HTTP: each request with its shape, who may ask it, and what it does. openapi.ts describes the same table. */
+/** The requests over HTTP: the shape, the required role and the action of each. openapi.ts describes the same table. */
 import { z } from "zod";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { ClusterMembers } from "../services/cluster-api.ts";
@@ -9,7 +9,7 @@ import { forCallers } from "./own-names.ts";
 import { MAX_REQUEST_MS, timeoutMs } from "./request-timeout.ts";
 import { jsonValue, performed, transactionShape } from "./transaction-request.ts";
 
-/** What requests are done with. */
+/** The objects that requests act on. */
 export interface Served {
   readonly state: SharedState;
   readonly members: ClusterMembers;
@@ -20,28 +20,31 @@ export interface Served {
 
 export interface HttpRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  /** As in OpenAPI: `{name}` is a parameter. */
+  /** In OpenAPI's notation: `{name}` is a parameter. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly role: Role;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** Whether its body may be long, as values are. */
+  /** Whether its body may be as long as a value. */
   readonly hasValues?: true;
   readonly answer: z.ZodType;
-  /** What the answer is; JSON if not said. */
+  /** The media type of the answer. Default: JSON. */
   readonly media?: string;
-  /** What else it is answered with, and when. */
+  /** Other statuses, with their meanings. */
   readonly otherwise?: Readonly<Record<number, string>>;
-  /** @returns an answer, one with another status, or with `media` bytes. */
+  /** @returns a JSON answer, one with another status, or with `media` bytes. */
   answered(served: Served, given: Given): Promise<object | Other | AsyncIterable<Uint8Array>>;
 }
 
-/** Parsed by the request's own shapes. `query` and `body` have a `signal` as well, aborted when the caller goes: calls take them as options. */
+/**
+ * The request, parsed by its shapes. `query` and `body` also have a `signal`, aborted when the caller disconnects, so they
+ * can be passed as call options.
+ */
 export interface Given {
   readonly params: Readonly<Record<string, string>>;
-  // biome-ignore lint/suspicious/noExplicitAny: parsed by the request's shape, which stands beside what reads it
+  // biome-ignore lint/suspicious/noExplicitAny: parsed by the request's shape, which is defined next to its reader
   readonly query: any;
   // biome-ignore lint/suspicious/noExplicitAny: see above
   readonly body: any;
@@ -56,7 +59,7 @@ export class Other {
 
 const whole = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 const integer = z.number("a whole number").int("a whole number");
-/** In a URL. */
+/** A number in a URL. */
 export const number = z
   .string()
   .regex(/^\d{1,15}$/, "a whole number of 0 or more")
@@ -75,7 +78,7 @@ export const change = z.union([
   z.object({ type: z.literal("delete"), key: z.string(), revision }),
 ]);
 
-/** A member that has just come is up to date by then, unless there is no majority. */
+/** A member that has just joined is up to date by then, unless there is no majority. */
 const STATUS_WAIT_MS = 1_000;
 
 export const httpRequests: readonly HttpRequest[] = [

@@ -1,4 +1,4 @@
-/** Where a member of `join()` serves clients that are no members. */
+/** Lets a member of `join()` serve clients (processes that are not members). */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { FIRST_CLIENT } from "../../protocols/service/coordination-service/operations.ts";
@@ -27,9 +27,9 @@ export interface ClientsOfMember {
 }
 
 interface Place {
-  /** By which clients reach it; null: by where it listens. */
+  /** The URL at which clients reach it; null: its listening address. */
   readonly url: string | null;
-  /** Of that, where it listens on all interfaces. */
+  /** The host of that URL, if it listens on all interfaces. */
   readonly host: string;
   readonly origins: readonly string[];
   readonly address: HostPort;
@@ -38,7 +38,7 @@ interface Place {
 }
 
 /**
- * Off loopback a stranger could ask: so there must be roles, and TLS unless that is switched off by name.
+ * Off loopback, strangers could call. So roles are required, and TLS unless it is explicitly off.
  * @throws UsageError that names the field
  */
 export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): Place | null {
@@ -65,7 +65,7 @@ export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): P
   return place;
 }
 
-/** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen, or read a file */
+/** Loads the servers only if they are used. @throws EnvironmentError if it cannot listen, or read a file */
 export async function serveClientsOf(
   { address, url, host, tls, roles, origins }: Place,
   { id, cluster, state, members, door, sessions, counts, log }: ClientsOfMember,

@@ -1,4 +1,4 @@
-/** What may be asked over HTTP about the cluster itself: who its members are, that they change, and for a snapshot. */
+/** The HTTP requests about the cluster itself: its members, their changes, and snapshots. */
 import { z } from "zod";
 import { MAX_STEPS } from "../../protocols/service/coordination-service/member-words.ts";
 import { type Given, type HttpRequest, ofQuery, type Served } from "./http-requests.ts";
@@ -20,7 +20,7 @@ const change = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("remove"), id }),
 ]);
 
-/** What changes the members, and answers when it is done. */
+/** A request that changes the members, and is answered when the change is committed. */
 const changing = (
   request: Pick<HttpRequest, "method" | "path" | "id" | "summary" | "body">,
   does: (members: Served["members"], given: Given) => Promise<unknown>,
@@ -141,6 +141,6 @@ export const memberRequests: readonly HttpRequest[] = [
   },
 ];
 
-/** What is no number is refused as an id. */
+/** Other texts become NaN, which is refused as an id. */
 const idIn = ({ member: text = "" }: Readonly<Record<string, string>>): number =>
   /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

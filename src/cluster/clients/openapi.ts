@@ -1,4 +1,7 @@
-/** OpenAPI 3.1 of the HTTP pages, from the same shapes that parse requests. Not `@hono/zod-openapi`: its validators do not bound bodies. */
+/**
+ * OpenAPI 3.1 of the HTTP pages, from the shapes that parse requests. Not `@hono/zod-openapi`: its validators do not limit
+ * the size of bodies.
+ */
 import { z } from "zod";
 import { changeErrors, coordinationErrors, heldErrors, streamErrors } from "./http-errors.ts";
 import { change, type HttpRequest, httpRequests } from "./http-requests.ts";
@@ -93,7 +96,7 @@ const lines = (description: string) => ({
   ...failures(heldErrors),
 });
 
-/** What goes on for as long as the connection does. */
+/** Requests that last as long as their connection. */
 const streams = {
   "/v1/maps/{map}/watch": {
     get: {

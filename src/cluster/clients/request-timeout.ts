@@ -1,4 +1,4 @@
-/** For how long a request over HTTP may wait. */
+/** The longest wait of a request over HTTP. */
 import { z } from "zod";
 
 export const MAX_REQUEST_MS = 600_000;

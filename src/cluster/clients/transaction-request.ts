@@ -1,4 +1,4 @@
-/** A transaction as it is asked for in JSON: comparisons, and what is done if they hold, or otherwise. */
+/** A transaction as JSON: comparisons, the steps if they hold, and the steps otherwise. */
 import { z } from "zod";
 import { UsageError } from "../../core/errors.ts";
 import type { Operation } from "../../protocols/service/coordination-service/operations.ts";
@@ -11,7 +11,7 @@ import { parsedValue, textOf } from "../services/state/value-text.ts";
 import { timeoutMs } from "./request-timeout.ts";
 
 const text = z.string("a text");
-/** Of what has been parsed as JSON. */
+/** A value that was parsed as JSON. */
 export const jsonValue = z.unknown().refine((value) => value !== undefined, "JSON data");
 const revision = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
 
@@ -36,7 +36,7 @@ export const transactionShape = z.strictObject(
       .array(comparison, "a list")
       .max(limits.transactionKeys, `a list of at most ${limits.transactionKeys}`)
       .default([]),
-    // biome-ignore lint/suspicious/noThenProperty: what is done if it holds
+    // biome-ignore lint/suspicious/noThenProperty: the steps if the comparisons hold
     then: steps,
     else: steps,
     timeoutMs,
@@ -50,7 +50,7 @@ type Step = TransactionRequest["then"][number];
 export interface Performed {
   readonly succeeded: boolean;
   readonly revision: number;
-  /** One for each step that was done; a value where one was read, and found. */
+  /** One for each step that was executed; with a value if it read one. */
   readonly results: readonly { readonly key: string; readonly value?: unknown; readonly revision?: number }[];
 }
 
@@ -61,7 +61,7 @@ export function readTransaction(given: unknown): TransactionRequest {
   throw new UsageError("bad-request", firstProblem(read.error, given, "the transaction"));
 }
 
-/** @throws UsageError for a name or a key that cannot be, and what calls of shared state throw */
+/** @throws UsageError if a name or key is invalid, and the errors of shared-state calls */
 export async function performed(
   service: Pick<Service, "call" | "submit">,
   request: TransactionRequest & { readonly signal?: AbortSignal },

@@ -1,4 +1,4 @@
-/** A watch over HTTP, as server-sent events: a reader that comes again with the id that it had last misses nothing. */
+/** A watch over HTTP, as server-sent events. A reader that reconnects with the last id misses no change. */
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import { z } from "zod";
@@ -9,7 +9,7 @@ import { httpError } from "./http-errors.ts";
 import { number } from "./http-requests.ts";
 
 const MAX_WATCHES = 1_000;
-/** How often a watch that has nothing to tell says that it is there. */
+/** How often an idle watch sends a comment as a sign of life. */
 const COMMENT_EVERY_MS = 15_000;
 
 export const watchQuery = z.strictObject({
@@ -18,14 +18,14 @@ export const watchQuery = z.strictObject({
   prefix: z.string().optional().describe("changes of keys that begin so"),
 });
 
-/** One change may be one of several of its revision: an event's id says which, so that a reader goes on behind it. */
+/** Several changes may share a revision: an event's id also numbers the change, so that a reader resumes after it. */
 export function watch(
   c: Context,
   state: SharedState,
   { after: asked, key, prefix }: z.infer<typeof watchQuery>,
   watches: Set<AbortController>,
 ): Response {
-  if (c.req.method === "HEAD") return c.body(null); // Nobody would read the stream, nor end it.
+  if (c.req.method === "HEAD") return c.body(null); // Otherwise the stream would never be read or ended.
   if (key !== undefined && prefix !== undefined)
     throw new UsageError("bad-request", unexpected("prefix", "absent beside key", prefix));
   if (watches.size >= MAX_WATCHES)
@@ -50,10 +50,11 @@ export function watch(
     const alive = setInterval(() => void out.write(": here\n\n"), COMMENT_EVERY_MS);
     try {
       await out.write(": here\n\n");
-      // By the standard an id without data is kept, and no event: a reader that is cut off before its first event goes on from here.
+      // By the standard, an id without data is stored but not reported: a reader that disconnects before its first event
+      // resumes here.
       void Promise.resolve(begins).then(
         (revision) => out.write(`id: ${last ?? `${revision + 1}.0`}\n\n`),
-        () => {}, // The watch says why.
+        () => {}, // The watch reports the error.
       );
       await tell(changes, Number(place ?? 0), (event) => out.writeSSE(event));
     } catch (error) {

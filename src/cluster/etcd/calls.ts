@@ -1,4 +1,4 @@
-/** Calls of etcd's KV service, between the words of its wire and those of the keyspace. */
+/** Converts calls of etcd's KV service between the wire format and the keyspace. */
 import type {
   Compare,
   CompareResult,
@@ -37,7 +37,7 @@ const compared = ["version", "create", "mod", "value", "lease"] as const;
 
 export type Header = ValueOf<typeof responseHeader>;
 
-/** @throws EtcdError for an order that there is none of */
+/** @throws EtcdError if the order is unknown */
 export function rangeOf(request: ValueOf<typeof rangeRequest>): RangeRequest {
   const order = orders[request.sort_order];
   const target = targets[request.sort_target];
@@ -59,7 +59,7 @@ export function rangeOf(request: ValueOf<typeof rangeRequest>): RangeRequest {
   };
 }
 
-/** etcd takes what is less than nothing for nothing. What no number holds exactly is beyond any revision. */
+/** etcd treats negative numbers as 0. Numbers that are not exact exceed every revision. */
 export const atLeastZero = (value: number): number => Math.min(Math.max(0, value), Number.MAX_SAFE_INTEGER);
 
 export const putOf = (request: ValueOf<typeof putRequest>): PutRequest => ({
@@ -117,7 +117,7 @@ export const wireKeyValue = (entry: KeyValue): ValueOf<typeof keyValue> => ({
 
 type Wire<M> = Partial<ValueOf<M>>;
 
-/** @param header which only the outermost response has whole. */
+/** @param header complete only in the outermost response. */
 export function wireResponse(
   response: ResponseOp,
   header: Partial<Header>,

@@ -1,6 +1,6 @@
 /**
- * Keys under a prefix, each with the lease of who wants to be first: first is the one that was created first. etcd's locks and elections
- * are such keys, whether its client libraries or a member make them.
+ * Keys under a prefix, each with its owner's lease: the key that was created first wins. etcd's locks and elections are
+ * such keys, whether its client libraries or a member create them.
  */
 import { NO_LEASE } from "../../protocols/service/keyspace/versions.ts";
 import type {
@@ -14,7 +14,7 @@ import { EtcdError } from "./errors.ts";
 import type { KeyspaceClient } from "./keyspace-client.ts";
 import { newLease } from "./new-lease.ts";
 
-/** Of who says nothing of a lease: it is not renewed. */
+/** The TTL for callers that give no lease: it is not renewed. */
 const SESSION_S = 60;
 
 export interface Claim extends Pick<KeyValue, "key" | "create" | "value"> {
@@ -23,7 +23,7 @@ export interface Claim extends Pick<KeyValue, "key" | "create" | "value"> {
   readonly revision: number;
 }
 
-/** A name, and what stands behind it: the prefix ends with a slash, and what comes after that is its end. */
+/** The keys under a name: the prefix ends with a slash, and `0` is the next character. */
 export const under = (name: string): Interval => ({ key: `${name}/`, end: `${name}0` });
 
 const everything: Omit<RangeRequest, "key" | "end"> = {
@@ -65,7 +65,7 @@ export async function firstUnder(
   return { first: kvs[0] ?? null, revision };
 }
 
-/** The key of this lease under a name, new or as it stands. @throws EtcdError where there is no such lease */
+/** Creates the key of this lease under a name, or returns the existing one. @throws EtcdError if the lease does not exist */
 export async function claim(keyspace: KeyspaceClient, name: string, given: LeaseId, value: string): Promise<Claim> {
   const lease = given === NO_LEASE ? newLease() : given;
   if (given === NO_LEASE) await keyspace.execute({ type: "grant", lease, ttl: SESSION_S });
@@ -82,7 +82,7 @@ export async function claim(keyspace: KeyspaceClient, name: string, given: Lease
   return { prefix: `${name}/`, key, create, value: stands, lease, revision };
 }
 
-/** Resolves once nothing older stands under the prefix. @throws EtcdError `sessionExpired` if the key is gone; the reason of `signal` */
+/** Resolves once the prefix has no older key. @throws EtcdError `sessionExpired` if the key is gone; the reason of `signal` */
 export async function untilFirst(
   keyspace: KeyspaceClient,
   { prefix, key, create }: Claim,

@@ -1,4 +1,4 @@
-/** etcd's services Cluster and Maintenance: who the members are, how that is changed, and who leads. */
+/** etcd's services Cluster and Maintenance: the members, their changes, and the leader. */
 import type { NodeId } from "../../core/protocol.ts";
 import { ETCD_ENDPOINTS } from "../../protocols/service/coordination-service/operations.ts";
 import { parseHostPort } from "../../runtime/host-port.ts";
@@ -17,13 +17,14 @@ export interface ClusterParts {
   readonly members: ClusterMembers;
   readonly keyspace: KeyspaceClient;
   readonly headerOf: HeaderOf;
-  /** As etcd's clients know it. */
+  /** The id that etcd's clients use. */
   idOf(member: NodeId): string;
 }
 
 /**
- * The release of etcd whose API this is. Kubernetes' API server (1.31 and later) sends progress requests to 3.4.31 or later, and serves
- * lists from its cache once it has the answer. It relies on progress that never overtakes the changes before it, and so `watches.ts` has it.
+ * The release of etcd whose API is served. Kubernetes' API server (1.31 and later) sends progress requests to 3.4.31 or
+ * later, and serves lists from its cache once it has the answer. It relies on progress responses that never overtake
+ * earlier changes, which `watches.ts` guarantees.
  */
 const API_VERSION = "3.4.31";
 
@@ -69,10 +70,10 @@ export function clusterService(parts: ClusterParts): Record<string, Method> {
   };
 }
 
-/** etcd knows nobody whose removal is agreed. */
+/** etcd does not list members whose removal has begun. */
 const staying = (list: readonly ClusterMember[]): ClusterMember[] => list.filter(({ role }) => role !== "leaving");
 
-/** In etcd's words: it does not vote. */
+/** etcd's term for a member that does not vote. */
 const isLearner = ({ role }: Pick<ClusterMember, "role">): boolean => role === "learner" || role === "joining";
 
 interface ListedMembers {
@@ -92,16 +93,16 @@ async function listed({ host, members, keyspace, headerOf, idOf }: ClusterParts)
     ID: idOf(id),
     name: String(id),
     peerURLs: [`http://${address}`],
-    // Without http://, which clients of 3.4 would have for a host name when they call each of them: docs/guide/etcd-api.md.
+    // Without http://, because clients of 3.4 take it for a host name when they call each member: docs/guide/etcd-api.md.
     clientURLs: [urls.get(String(id))?.replace("http://", "") ?? []].flat(),
     isLearner: isLearner({ role }),
   }));
-  // As etcd lists them.
+  // In etcd's order.
   const byId = shown.sort((a, b) => (BigInt(a.ID) < BigInt(b.ID) ? -1 : 1));
   return { header: headerOf(revision), members: byId };
 }
 
-/** One that no member has had: ids of members that were removed are not given again. */
+/** An id that no member has had: the ids of removed members are not used again. */
 async function nextId(host: ServiceHost, now: readonly ClusterMember[]): Promise<NodeId> {
   const { answer } = await host.query({ type: "members" });
   return Math.max(...now.map(({ id }) => id), ...(answer.list?.removed ?? [])) + 1;
@@ -136,7 +137,7 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
     Status: unary(of.nothing, of.statusResponse, async () => {
       const [{ revision, bytes }, { revision: index }, list] = await Promise.all([
         keyspace.ask({ type: "size" }),
-        host.query({ type: "members" }), // With the revision of all that members share, which is all that the log has done.
+        host.query({ type: "members" }), // Its revision is that of all shared state, so of everything that the log has applied.
         members.members(),
       ]);
       return {

@@ -1,21 +1,21 @@
-/** What etcd's clients may have under way at a member, all of them together. What is turned away is counted, and said once in the log. */
+/** Limits of all pending calls of etcd's clients at a member. Refused calls are counted, and logged once. */
 import type { Log } from "../../runtime/log.ts";
 import { count, type EtcdCounts } from "../../runtime/metrics.ts";
 import { EtcdError } from "./errors.ts";
 
 export interface DoorLimits {
   readonly connections: number;
-  /** Streams among them; from when a call begins until its answer has been read. */
+  /** Pending calls, streams included; a call is pending until its answer has been read. */
   readonly calls: number;
-  /** Of answers to calls that are no streams, until they have been read. */
+  /** Bytes of unread answers, without streams. */
   readonly unreadBytes: number;
 }
 
 const doorLimits: DoorLimits = { connections: 1_000, calls: 4_096, unreadBytes: 64 * 1_048_576 };
 
-/** Of one call. */
+/** The slot of one call. */
 export interface Place {
-  /** Its answer waits until it has been read. */
+  /** Counts the bytes of its answer until it has been read. */
   hold(bytes: number): void;
   leave(): void;
 }
@@ -56,7 +56,7 @@ export class DoorRoom {
     };
   }
 
-  /** Of a call that was answered with an error. */
+  /** Counts a call that was answered with an error. */
   fail(error: unknown): void {
     count(this.counts.refused, error instanceof EtcdError ? error.label : "other");
   }

@@ -1,7 +1,7 @@
-/** What etcd refuses, with the codes of gRPC and the texts by which its clients know why: rpctypes/error.go of etcd 3.4 and 3.5. */
+/** The errors of etcd, with gRPC codes and the texts that its clients match: rpctypes/error.go of etcd 3.4 and 3.5. */
 import type { KeyspaceErrorCode } from "../../protocols/service/keyspace/vocabulary.ts";
 
-/** Codes of gRPC. What has the first of them is said by libraries of etcd's, in words without its prefix. */
+/** gRPC codes. Errors with the first one come from etcd's libraries, and their texts have no prefix. */
 const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
@@ -51,13 +51,13 @@ export const errorNames = Object.keys(known) as EtcdErrorName[];
 
 export class EtcdError extends Error {
   readonly #reason: EtcdErrorName;
-  /** Of gRPC. */
+  /** The gRPC code. */
   readonly code: number;
   readonly details: string;
 
-  /** Of the keyspace, where that has refused it. */
+  /** The revision of the keyspace, if the keyspace refused the call. */
   readonly revision: number;
-  /** Up to where it is compacted, where that is why. */
+  /** The compaction revision, if compaction is the reason. */
   readonly compacted: number;
 
   constructor(
@@ -73,7 +73,7 @@ export class EtcdError extends Error {
     this.details = this.message;
   }
 
-  /** As metrics name it. */
+  /** The name in metrics. */
   get label(): string {
     return this.#reason.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   }

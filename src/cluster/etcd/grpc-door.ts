@@ -1,4 +1,7 @@
-/** A server of gRPC whose methods are tables of messages. What is not in them is answered with UNIMPLEMENTED and the method's name. */
+/**
+ * A gRPC server whose methods are tables of messages. A call of another method is answered with UNIMPLEMENTED and the
+ * method's name.
+ */
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type * as Grpc from "@grpc/grpc-js";
@@ -11,15 +14,15 @@ import type { Leadership } from "./leadership.ts";
 import type { Message } from "./protobuf.ts";
 
 /**
- * A stream of messages in both directions, which ends when `signal` is aborted or the handler is done. A client that sends no more
- * requests may still read: then `requests` ends, and `signal` is not aborted.
+ * A stream of messages in both directions. It ends when `signal` is aborted or the handler returns. A client that sends no
+ * more requests may still read: then `requests` ends, but `signal` is not aborted.
  */
 export interface Duplex<Q, R> {
   readonly requests: AsyncIterable<Q>;
   readonly signal: AbortSignal;
-  /** Resolves once more may be sent: who reads slowly has little waiting for it. */
+  /** Resolves once more may be sent, so little is buffered for a slow reader. */
   send(response: R): Promise<void>;
-  /** Ends it with an error, upon which clients connect anew. */
+  /** Ends the stream with an error, so that the client reconnects. */
   fail(error: unknown): void;
 }
 
@@ -31,7 +34,7 @@ export interface Method {
   readonly response: Message<unknown>;
   readonly handle: Handler<unknown, unknown> | null;
   readonly stream: StreamHandler<unknown, unknown> | null;
-  /** Whether its stream begins with one request, and has no more. */
+  /** Whether its stream has only one request, at the beginning. */
   readonly hasOneRequest: boolean;
 }
 
@@ -55,7 +58,7 @@ export const bidirectional = <Q, R>(
   hasOneRequest: false,
 });
 
-/** Answers one request with a stream. */
+/** A method that answers one request with a stream. */
 export const serverStreaming = <Q, R>(
   request: Message<Q>,
   response: Message<R>,
@@ -67,7 +70,7 @@ export const serverStreaming = <Q, R>(
   hasOneRequest: true,
 });
 
-/** By the name of the service, and of the method. */
+/** Methods by the names of the service and the method. */
 export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>>;
 
 export interface GrpcDoor {
@@ -75,11 +78,11 @@ export interface GrpcDoor {
   close(): Promise<void>;
 }
 
-/** As etcd has it; a little more for what is around a request. */
+/** The limit of etcd, with some space for the rest of the message. */
 const MAX_REQUEST_BYTES = 1_572_864 + 524_288;
-/** Of one connection. */
+/** The most streams of one connection. */
 const MAX_STREAMS = 1_000;
-/** What a stream sends before its client has read it: one message more, at most. */
+/** The most unread bytes of a stream, plus one message. */
 const MAX_UNREAD_OF_STREAM = 262_144;
 const UNKNOWN = 2;
 
@@ -133,7 +136,7 @@ export async function serveGrpc(
     async close() {
       const closed = new Promise((resolve) => net.close(resolve));
       server.forceShutdown();
-      for (const socket of sockets) socket.destroySoon(); // Its client may never close it.
+      for (const socket of sockets) socket.destroySoon(); // The client may never close it.
       await closed;
     },
   };
@@ -146,13 +149,13 @@ function listening(server: NetServer, address: HostPort): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(cannotListen(address, "for etcd's API", error)));
     server.listen(address.port, address.host, () => {
-      server.on("error", () => {}); // A caller could not be let in, for want of descriptors, say: it will come again.
+      server.on("error", () => {}); // A caller was not accepted, such as for lack of descriptors: it will retry.
       resolve((server.address() as AddressInfo).port);
     });
   });
 }
 
-/** Responses are encoded where they are made, so that it is known how long they are. */
+/** Responses are encoded by their handlers, so that their length is known. */
 const definitionOf = (
   path: string,
   { request, stream, hasOneRequest }: Method,
@@ -183,7 +186,7 @@ interface Status {
 type Enter = () => Place;
 type Fail = (error: unknown) => Status;
 
-/** A call is over once its stream has closed, which `cancelled` says, whatever came of it. */
+/** A call is over once its stream has closed: `cancelled` reports this for every outcome. */
 const answeredCall =
   (
     method: Method,
@@ -248,7 +251,7 @@ const answeredStream =
     const failWith = (error: unknown): void => {
       if (!signal.aborted) call.emit("error", fail(error));
     };
-    // A loop over a stream destroys it when it ends by an error: then no status could be sent.
+    // A loop over a stream destroys it when the loop ends with an error: then no status could be sent.
     const requests = method.hasOneRequest
       ? Readable.from([(call as unknown as { request: unknown }).request])
       : call.iterator({ destroyOnReturn: false });

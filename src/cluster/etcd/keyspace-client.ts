@@ -1,4 +1,4 @@
-/** The keyspace as a member's door asks it: changes through the log, reads that see all of them, and what each change tells. */
+/** The keyspace for a member's etcd server: commands through the log, linearizable reads, and change events. */
 
 import { MAX_VALUE_BYTES } from "../../protocols/service/coordination-service/operations.ts";
 import { type AskedCommand, KEYSPACE, type KeyspaceTold, LONG } from "../../protocols/service/keyspace/built-in.ts";
@@ -15,7 +15,7 @@ import type { Service } from "../services/state/service.ts";
 import { utf8Bytes } from "../services/utf8-bytes.ts";
 import { EtcdError } from "./errors.ts";
 
-/** As etcd has it. */
+/** etcd's timeout. */
 const TIMEOUT_MS = 7_000;
 
 type ResponseTo<T> = T extends { readonly type: infer K }
@@ -31,7 +31,7 @@ type ResponseTo<T> = T extends { readonly type: infer K }
 export class KeyspaceClient {
   readonly #service: Service;
   #asked = 0;
-  /** Responses that are told where they are applied, as they are too long to be held. */
+  /** Responses that are too long for the log's results; the replica reports them when it applies the command. */
   readonly #long = new Map<string, KeyspaceResponse | null>();
   readonly #forget: () => void;
 
@@ -55,7 +55,7 @@ export class KeyspaceClient {
     return this.#service.platform.timers;
   }
 
-  /** @throws EtcdError if it is refused, or has no answer in time: then it may have been done */
+  /** @throws EtcdError if it is refused, or is not answered in time: then it may have been applied */
   async execute<C extends KeyspaceCommand>(command: C): Promise<ResponseTo<C>> {
     this.#asked += 1;
     const asker = `${this.#service.self} ${this.#service.session} ${this.#asked}`;
@@ -70,14 +70,14 @@ export class KeyspaceClient {
       if (done.result.type !== "executed") throw new EtcdError("timedOut");
       const { result } = done.result;
       const response = result === LONG ? this.#long.get(asker) : (JSON.parse(result) as KeyspaceResponse);
-      if (response === null || response === undefined) throw new EtcdError("timedOut"); // A snapshot took its place.
+      if (response === null || response === undefined) throw new EtcdError("timedOut"); // A snapshot replaced the entry.
       return answered(response) as ResponseTo<C>;
     } finally {
       this.#long.delete(asker);
     }
   }
 
-  /** What a linearizable read finds. @throws EtcdError as `execute` does */
+  /** Makes a linearizable read. @throws EtcdError as `execute` does */
   async ask<Q extends KeyspaceQuestion>(question: Q): Promise<ResponseTo<Q>> {
     const text = JSON.stringify(question);
     const { answer } = await this.#call(false, () =>
@@ -86,7 +86,10 @@ export class KeyspaceClient {
     return answered(JSON.parse(answer.answer) as KeyspaceResponse) as ResponseTo<Q>;
   }
 
-  /** What has changed, as this replica applies it, until what is returned is called; null: it was given a snapshot, and more may have. */
+  /**
+   * Reports changes as this replica applies them. Null: it installed a snapshot, so changes may be missing. @returns a
+   * function that removes the listener
+   */
   listen(listener: (change: KeyspaceChange | null) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -115,7 +118,7 @@ function inWordsOfEtcd(error: unknown): unknown {
   if (!(error instanceof CoordinationError)) return error;
   if (error.code === "member-left" || error.code === "member-failed") return new EtcdError("stopped", { cause: error });
   if (error.code === "overloaded") return new EtcdError("tooManyRequests", { cause: error });
-  if (error.code === "machine-failed") return new EtcdError("tooManyOperations", { cause: error }); // Transactions within too deep.
+  if (error.code === "machine-failed") return new EtcdError("tooManyOperations", { cause: error }); // Nested too deeply.
   if (error.code === "state-full") return new EtcdError("noSpace", { cause: error });
   return new EtcdError("timedOut", { cause: error });
 }

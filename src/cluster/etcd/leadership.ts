@@ -1,12 +1,13 @@
 /**
- * Calls that require a leader: those with the metadata `hasleader: true`, which etcd's client sends for WithRequireLeader. They are
- * refused while this member knows no leader. Streams end once it has known none for a while, so that their clients go to another member.
+ * Calls that require a leader: those with the metadata `hasleader: true`, which etcd's client sends for WithRequireLeader.
+ * They are refused while this member knows no leader. Streams end once it has known none for a while, so that their clients
+ * move to another member.
  */
 import type { Timer } from "../../runtime/platform/platform.ts";
 import type { Service } from "../services/state/service.ts";
 import { EtcdError } from "./errors.ts";
 
-/** Longer than an election takes as a rule, so a change of leaders ends no stream. */
+/** Longer than an election usually takes, so a change of leaders ends no stream. */
 const NO_LEADER_MS = 1_000;
 
 type End = (error: EtcdError) => void;
@@ -30,7 +31,7 @@ export class Leadership {
     if (this.#service.leader === null) throw new EtcdError("noLeader");
   }
 
-  /** Calls back when there has been no leader for a second. @returns a function that ends that */
+  /** Calls `end` when there has been no leader for a second. @returns a function that cancels this */
   follow(end: End): () => void {
     this.#streams.add(end);
     return () => void this.#streams.delete(end);

@@ -46,7 +46,7 @@ export function leaseService({ keyspace, clock, headerOf }: LeaseParts): Record<
   };
 }
 
-/** Of a lease that is over, etcd says that nothing is left. */
+/** For an ended lease, etcd reports a TTL of 0. */
 function orNone(error: unknown): { revision: number; ttl: number; keys: string[] } {
   if (error instanceof EtcdError && error.is("leaseNotFound")) return { revision: error.revision, ttl: 0, keys: [] };
   throw error;

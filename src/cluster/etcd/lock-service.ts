@@ -1,4 +1,4 @@
-/** etcd's services Lock and Election: what its client libraries do with keys, done by the member. */
+/** etcd's services Lock and Election: the member does what etcd's client libraries do with keys. */
 import type { Compare, TxnResponse } from "../../protocols/service/keyspace/vocabulary.ts";
 import { wireKeyValue } from "./calls.ts";
 import { type Claim, claim, firstUnder, putWith, under, untilFirst } from "./claim.ts";
@@ -31,12 +31,12 @@ async function first(keyspace: KeyspaceClient, claimed: Claim, signal: AbortSign
   return revision;
 }
 
-/** A caller that does not get what it asked for does not stay in line for it. */
+/** Removes the key of a caller whose request failed, so that it no longer waits in the queue. */
 async function orGivenUp<T>(asked: Promise<T>, giveUp: () => Promise<unknown>): Promise<T> {
   try {
     return await asked;
   } catch (error) {
-    await giveUp().catch(() => {}); // Its lease ends.
+    await giveUp().catch(() => {}); // Its lease will expire.
     throw error;
   }
 }
@@ -92,7 +92,7 @@ export function electionService(keyspace: KeyspaceClient, headerOf: HeaderOf): R
   };
 }
 
-/** Who leads, whenever that may have changed: who reads slowly is told of the last one. */
+/** The leader, each time that it may have changed. A slow reader gets only the latest. */
 async function* leadersOf(keyspace: KeyspaceClient, name: string, signal: AbortSignal) {
   const { key: prefix } = under(name);
   let isStale = true;

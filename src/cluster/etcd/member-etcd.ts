@@ -1,4 +1,4 @@
-/** Where a member of `join()` serves etcd's API. */
+/** Lets a member of `join()` serve etcd's API. */
 import { createHash } from "node:crypto";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -38,7 +38,7 @@ export interface EtcdOfMember {
   readonly log: Log;
 }
 
-/** What serves is loaded where there is something to serve. @throws EnvironmentError if it cannot listen */
+/** Loads the servers only if they are used. @throws EnvironmentError if it cannot listen */
 export async function serveEtcdOf(
   address: HostPort,
   { id, cluster, state, members, keyspace, leases, counts, log }: EtcdOfMember,
@@ -85,7 +85,7 @@ export async function serveEtcdOf(
   };
 }
 
-/** etcd's clients know members by numbers of 64 bits, none of which is 0. */
+/** etcd's clients identify members by 64-bit numbers other than 0. */
 const memberIdOf = (cluster: string, id: NodeId): string => idOf(`${cluster} ${id}`);
 
 const idOf = (text: string): string => String(createHash("sha256").update(text).digest().readBigUInt64BE() | 1n);

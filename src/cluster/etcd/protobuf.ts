@@ -1,16 +1,19 @@
 /**
- * Messages of Protocol Buffers, version 3, as far as etcd's API needs them: from a table of fields to bytes and back. Fields that are not
- * in the table are skipped. https://protobuf.dev/programming-guides/encoding/
+ * Protocol Buffers, version 3, as far as etcd's API needs them: encodes and decodes messages according to a table of
+ * fields. Unknown fields are skipped. https://protobuf.dev/programming-guides/encoding/
  */
 
-/** Bytes as text, a character for each; `id`: 64 bits in decimal; `number`: 64 bits as far as a number is exact; `code`: an enumeration. */
+/**
+ * `bytes`: a string with one character per byte; `id`: 64 bits in decimal; `number`: 64 bits, as far as a number is exact;
+ * `code`: an enumeration.
+ */
 type Kind = "bytes" | "string" | "bool" | "number" | "id" | "unsignedId" | "code";
 
 export interface Field<T> {
   readonly number: number;
   readonly kind: Kind | (() => Message<unknown>);
   readonly isList: boolean;
-  /** What it is where nothing is said of it. */
+  /** The value of an absent field. */
   readonly absent: T;
 }
 
@@ -19,7 +22,7 @@ type Of<F extends Fields> = { -readonly [K in keyof F]: F[K] extends Field<infer
 
 export interface Message<T> {
   encode(value: Partial<T>): Uint8Array;
-  /** @throws RangeError for what is no message */
+  /** @throws RangeError if the bytes are not a valid message */
   decode(bytes: Uint8Array): T;
 }
 
@@ -34,7 +37,7 @@ export const number = scalar<number>("number", 0);
 export const id = scalar<string>("id", "0");
 export const unsignedId = scalar<string>("unsignedId", "0");
 export const code = scalar<number>("code", 0);
-/** Null: there is none. */
+/** Null: absent. */
 export const part = <T>(number: number, kind: () => Message<T>): Field<Partial<T> | null> => ({
   number,
   kind,
@@ -43,7 +46,7 @@ export const part = <T>(number: number, kind: () => Message<T>): Field<Partial<T
 });
 export const list = <T>(field: Field<T>): Field<Exclude<T, null>[]> => ({ ...field, isList: true, absent: [] });
 
-/** Messages in messages. */
+/** The limit of nested messages. */
 const MAX_DEPTH = 32;
 const VARINT = 0;
 const FIXED_64 = 1;
@@ -83,10 +86,10 @@ function bodyOf(kind: "bytes" | "string" | (() => Message<unknown>), value: unkn
   return Buffer.from(value as string, kind === "bytes" ? "latin1" : "utf8");
 }
 
-/** Of tags and lengths, most of which are one byte. */
+/** Tags and lengths, most of which fit in one byte. */
 const small = (value: number): Uint8Array => (value < 0x80 ? Uint8Array.of(value) : varint(BigInt(value)));
 
-/** Negative numbers are those of 64 bits, as two's complement. */
+/** Negative numbers are encoded as 64 bits, in two's complement. */
 function varint(value: bigint): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, value);
@@ -172,7 +175,7 @@ function decodeMessage(reader: Reader, named: readonly [string, Field<unknown>][
   return value;
 }
 
-/** Lists of numbers may come packed into one field. */
+/** Lists of numbers may be packed into one field. */
 function decodeField(reader: Reader, { kind, isList }: Field<unknown>, wire: number): unknown[] {
   const isText = kind === "bytes" || kind === "string";
   if (typeof kind === "function" || isText) {

@@ -1,7 +1,7 @@
 /**
- * Cleans up after a supervisor that was killed. Members notice by themselves that it is gone, except those that are
- * paused: a tiny shell that reads the members' pids from a pipe wakes them when the pipe ends, so that they notice too,
- * and removes the folder. Waking a process harms nobody, so a pid that is no longer ours does not matter.
+ * Cleans up after a supervisor that was killed. Members detect by themselves that it is gone, except paused ones. So a
+ * small shell script reads the members' pids from a pipe. When the pipe ends, it resumes those processes, so that they
+ * detect it too, and removes the folder. SIGCONT is harmless, so a pid that has been reused does not matter.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -12,11 +12,11 @@ import { platform } from "node:process";
 const SCRIPT = 'while read -r line; do pids=$line; done; for pid in $pids; do kill -CONT "$pid"; done; rm -rf "$0"';
 
 export interface Caretaker {
-  /** A folder of this run's own, removed in the end. */
+  /** A folder of this run, removed at exit. */
   readonly folder: string;
-  /** These processes are the members now. */
+  /** The current processes of the members. */
   note(pids: readonly number[]): void;
-  /** The supervisor has cleaned up by itself, except for the folder. */
+  /** The supervisor has cleaned up, except for the folder. */
   release(): void;
 }
 
@@ -29,7 +29,7 @@ export function startCaretaker(): Caretaker {
     platform === "win32"
       ? null
       : spawn("/bin/sh", ["-c", SCRIPT, folder], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  shell?.on("error", () => {}); // Without a shell only that last resort is missing.
+  shell?.on("error", () => {}); // Without a shell, only this safeguard is missing.
   shell?.stdin.on("error", () => {});
   shell?.unref();
   let noted = "";

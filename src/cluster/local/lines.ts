@@ -1,9 +1,9 @@
-/** Cuts a stream of text into lines. A line that is too long is cut off: nobody can make us hold more. */
+/** Splits a stream of text into lines. Long lines are cut off, which bounds memory. */
 import type { Readable } from "node:stream";
 
 export function eachLine(stream: Readable, maxLength: number, onLine: (line: string) => void): void {
   let rest = "";
-  /** The line was too long and has been handed on already: what follows up to its end is left out. */
+  /** The line was too long, and its beginning has been passed on: skip the rest. */
   let skipping = false;
   const take = (line: string): void => {
     if (!skipping && line !== "") onLine(line.slice(0, maxLength));
@@ -20,5 +20,5 @@ export function eachLine(stream: Readable, maxLength: number, onLine: (line: str
     skipping = true;
   });
   stream.on("end", () => take(rest));
-  stream.on("error", () => {}); // The other end has died: what came before it stands.
+  stream.on("error", () => {}); // The other end has died; earlier lines remain valid.
 }

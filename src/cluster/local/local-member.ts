@@ -1,4 +1,4 @@
-/** One node of a local cluster over all its incarnations: its process, its latest picture, its fault injector. */
+/** One node of a local cluster over all its incarnations: its process, its latest view, its fault injector. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
@@ -16,20 +16,20 @@ import { listenToTrace } from "./trace-intake.ts";
 
 const FIRST_RESTART_MS = 1_000;
 const LAST_RESTART_MS = 10_000;
-/** Who lived longer than this died of something new. */
+/** A process that ran longer than this did not fail for the same reason as before. */
 const LONG_LIFE_MS = 10_000;
-/** What it was told cannot be, or its folder: it would end so again. */
+/** Its options or its folder are invalid: a restart would fail again. */
 const USAGE_EXIT_CODE = 2;
 const ASK_AGAIN_MS = 100;
-/** Members hand their traces over every 20 ms. */
+/** Members send their traces every 20 ms. */
 const WORDS_ARRIVE_WITHIN_MS = 100;
-/** A connection to a process that has died ends within this. */
+/** The connection to a dead process ends within this time. */
 const LAST_WORDS_MS = 250;
 
-/** What a member needs of the cluster around it. */
+/** What a member needs from the cluster. */
 export interface Surroundings {
   readonly launch: Launch;
-  /** Whether a dead process is started again. */
+  /** Whether a crashed process is restarted. */
   readonly restarts: boolean;
   readonly onEvent: (event: LifecycleEvent) => void;
   readonly log: (node: NodeId, line: string) => void;
@@ -44,10 +44,10 @@ export class LocalMember {
   state: NodePicture["process"] = "starting";
   view: View | null = null;
   #exit: Exit | null = null;
-  /** With the names of their fields. */
+  /** Commands with the names of their fields. */
   #fields: Readonly<Record<string, readonly string[]>> = {};
   #saidCount = 0;
-  /** How many views this node has shown. */
+  /** How many views this node has reported. */
   #viewCount = 0;
   #commands: readonly string[] = [];
   #process: MemberProcess | null = null;
@@ -56,12 +56,12 @@ export class LocalMember {
   #restartTimer: NodeJS.Timeout | undefined;
   #stopping = false;
   #pauses = this.#newPauses();
-  /** The stamp of the last that its process did. */
+  /** The time of its process's last trace entry. */
   #words = { lastAt: 0 };
-  /** When it was killed from here. */
+  /** When the supervisor killed it. */
   #killedAt: number | null = null;
   #endTrace: (() => Promise<void>) | null = null;
-  /** What the fault injector has been told, as JSON; a new process has none. */
+  /** The faults that its fault injector has received, as JSON; a new process has none. */
   #told = JSON.stringify(noFaults);
   #telling: Promise<void> | null = null;
 
@@ -76,7 +76,7 @@ export class LocalMember {
     this.#byzantine = byzantine;
   }
 
-  /** How it lies. */
+  /** Its Byzantine behavior. */
   get lying(): { byzantine?: string } {
     return this.#byzantine === undefined ? {} : { byzantine: this.#byzantine };
   }
@@ -107,7 +107,7 @@ export class LocalMember {
     this.#around.changed();
   }
 
-  /** @throws UsageError if its process is there already. */
+  /** @throws UsageError if its process already runs. */
   restart(): void {
     if (this.state !== "exited")
       throw new UsageError("bad-act", `expected node ${this.id} to have exited, but it is ${this.state}`);
@@ -123,7 +123,7 @@ export class LocalMember {
     this.#process.signal(name);
   }
 
-  /** Asks the process to stop, also one that is paused, and does not start it again. */
+  /** Stops the process, even if it is paused, and does not restart it. */
   stop(name: "SIGTERM" | "SIGKILL"): void {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
@@ -132,7 +132,7 @@ export class LocalMember {
     this.#process?.signal("SIGCONT");
   }
 
-  /** What the operating system says: whether the process is paused, by us or by anybody. */
+  /** Called with the operating system's answer: whether the process is paused, by us or by anyone else. */
   observe(paused: boolean): void {
     if (paused && this.state === "paused") this.#pauses.seenStillPaused();
     if (this.pid === null || this.state === "starting" || paused === (this.state === "paused")) return;
@@ -146,7 +146,7 @@ export class LocalMember {
     void this.#getAcquainted();
   }
 
-  /** Tells the fault injector what is wanted, until it has heard it or the process no longer runs. */
+  /** Sends the wanted faults to the fault injector, repeatedly until it has accepted them or the process no longer runs. */
   tellFaults(): Promise<void> {
     this.#telling ??= this.#tellUntilHeard().finally(() => {
       this.#telling = null;
@@ -181,7 +181,7 @@ export class LocalMember {
       if (entry.kind !== "gap") words.lastAt = entry.at;
       if (entry.kind !== "gap" && process === this.#process) this.#pauses.did(entry.at);
       this.#around.record(this.id, line, entry);
-      if (process !== this.#process || this.state === "exited") return; // The last words of a process that has died.
+      if (process !== this.#process || this.state === "exited") return; // These are the last entries of a dead process.
       if (entry.kind === "view") this.#see(entry.view);
       if (entry.kind === "gap") void this.#getAcquainted();
     });
@@ -189,12 +189,12 @@ export class LocalMember {
     void this.tellFaults();
   }
 
-  /** One of its commands as it takes it. */
+  /** The command of this name as the member accepts it. */
   commandNamed(name: string): object {
     return commandNamed(this.#fields, name, ++this.#saidCount);
   }
 
-  /** Asks what the protocol can be told and, where the trace does not say, how the node stands; until it answers. */
+  /** Asks the member for its commands and, unless the trace has reported it, its view. Repeats this until it answers. */
   async #getAcquainted(): Promise<void> {
     const process = this.#process;
     const isThere = (): boolean => this.state === "running" && process === this.#process;
@@ -205,7 +205,7 @@ export class LocalMember {
         this.#commands = offeredCommands(status.commands);
         this.#fields = status.commands;
         if (viewCount === this.#viewCount)
-          this.#see(status.view); // Else the trace was quicker, and is newer.
+          this.#see(status.view); // Otherwise the trace's view is newer.
         else this.#around.changed();
         return;
       }
@@ -217,12 +217,15 @@ export class LocalMember {
     return new PauseNotes((at, kind) => this.#note({ at, node: this.id, kind }), WORDS_ARRIVE_WITHIN_MS);
   }
 
-  /** Adds to the trace what was done to its links, in words. */
+  /** Adds a fault of its links to the trace. */
   noteFault(what: string): void {
     this.#noteLater({ at: wallClock(), node: this.id, kind: "fault", what });
   }
 
-  /** What the process cannot say itself comes when what it said before has arrived: the trace is in order. */
+  /**
+   * Entries that the process cannot write itself are added once its earlier entries have arrived, so that the trace is in
+   * order.
+   */
   #noteLater(entry: TraceEntry): void {
     setTimeout(() => this.#note(entry), WORDS_ARRIVE_WITHIN_MS).unref();
   }
@@ -232,8 +235,8 @@ export class LocalMember {
   }
 
   /**
-   * Its last words come first, which are still on their way here; no longer than a moment, since it is gone. If it was killed
-   * from here it is stamped with that moment, since others may notice before this process does.
+   * Waits for its last entries, which are still arriving, but only briefly, since the process is dead. If it was killed
+   * here, the entry has that time: other members may have noticed before the supervisor did.
    */
   async #noteCrash(): Promise<void> {
     const words = this.#words;
@@ -246,7 +249,7 @@ export class LocalMember {
     const difference = differenceOf(this.view, view);
     this.view = view;
     this.#viewCount += 1;
-    // What is held back and how far a log is may change with every message; who draws that follows the trace.
+    // Buffered messages and log indices may change with every message; a page that draws them follows the trace.
     if (difference === "none" || difference === "standing") this.#around.changed();
   }
 
@@ -264,7 +267,7 @@ export class LocalMember {
     this.#around.changed();
   }
 
-  /** A process that keeps dying quickly is started less and less often. */
+  /** A process that keeps dying quickly restarts less and less often. */
   #restartDelay(): number {
     this.#quickDeaths = Date.now() - this.#startedAt < LONG_LIFE_MS ? this.#quickDeaths + 1 : 0;
     const doublings = Math.max(0, this.#quickDeaths - 1);

@@ -1,4 +1,4 @@
-/** One operating-system process that runs one member: `coterie node … --supervised`. */
+/** An operating-system process that runs one member: `coterie node … --supervised`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { execPath } from "node:process";
 import type { NodeId } from "../../core/protocol.ts";
@@ -8,17 +8,17 @@ const MAX_LOG_LINE = 4_000;
 
 /** How to start a member's process. */
 export interface Launch {
-  /** The script of the command line itself. */
+  /** The script of the command line. */
   readonly entry: string;
   readonly configFile: string;
-  /** Words for this member alone. */
+  /** Command-line arguments for one member only. */
   readonly wordsFor?: (node: NodeId) => readonly string[];
 }
 
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** In words such as "killed by SIGKILL". */
+  /** A text such as "killed by SIGKILL". */
   readonly words: string;
 }
 
@@ -43,8 +43,8 @@ export function startProcess(
 ): MemberProcess {
   const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-injector", "--supervised"];
   args.push(...(wordsFor?.(node) ?? []));
-  // In a session of its own: Ctrl-C in the terminal reaches the supervisor alone, and it stops the members in order.
-  // Its standard input is the lifeline: it ends when the supervisor is gone, however that came about.
+  // A session of its own: Ctrl-C in the terminal reaches only the supervisor, which stops the members in order.
+  // Its standard input is the lifeline: it ends when the supervisor is gone, for whatever reason.
   const child: ChildProcess = spawn(execPath, args, {
     stdio: ["pipe", "pipe", "pipe"],
     detached: true,
@@ -53,9 +53,9 @@ export function startProcess(
   child.on("error", (error) => {
     if (child.pid === undefined) events.onExit({ code: null, signal: null, words: `not started: ${error.message}` });
   });
-  // With no file left to open (EMFILE, ENFILE) there are no pipes at all, and `error` follows.
+  // Without free file descriptors (EMFILE, ENFILE) there are no pipes, and `error` follows.
   if (!child.stdin || !child.stdout || !child.stderr) return { pid: null, signal: () => {} };
-  child.stdin.on("error", () => {}); // Nothing is ever written to it.
+  child.stdin.on("error", () => {}); // Nothing is written to it.
   eachLine(child.stdout, MAX_LOG_LINE, (line) => {
     if (line.startsWith('{"event":"listening"')) events.onListening();
   });

@@ -1,16 +1,16 @@
-/** The commands that the studio offers: what a member takes and a press of a button can say. */
+/** The commands that the studio offers: those that a member accepts and that need no input beyond a button. */
 import { groupCommandShapes } from "../../protocols/multicast/parts/layers.ts";
 
-/** The fields that hold what is said: what a multicast carries, and what is proposed. */
+/** Fields with content: the payload of a multicast, and a proposed value. */
 const SAID = ["payload", "value"];
-/** How often a workload is to do its work. */
+/** Fields that say how much work a workload does. */
 const COUNTS = ["entries", "messages", "commands", "transactions"];
-/** What is looked for. */
+/** Fields with a key to look up. */
 const KEYS = ["key"];
-/** So far apart are the keys of two that follow each other. */
+/** The distance between consecutive keys. */
 const KEYS_APART = 97;
 
-/** As a member's status has them: by name, with the names of their fields. */
+/** Commands in a member's status: by name, with the names of their fields. */
 type Commands = Readonly<Record<string, readonly string[]>>;
 
 export function offeredCommands(commands: Commands): string[] {
@@ -20,8 +20,8 @@ export function offeredCommands(commands: Commands): string[] {
 }
 
 /**
- * One of them as the member takes it. What there is to say is made up: it matters to nobody. Work is done once.
- * @param turn how many there have been, with this one
+ * A command as the member accepts it, with made-up content. Workloads run once.
+ * @param turn the number of the command, from 1
  */
 export function commandNamed(commands: Commands, name: string, turn: number): object {
   const [first = "", ...rest] = name.split(".");

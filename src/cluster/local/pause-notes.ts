@@ -1,17 +1,17 @@
 /**
- * When a process stood still, in its trace. The supervisor sees that a little later than it is so: whom it has told to stand
- * still did so then, and what others do about it may not be stamped earlier. The first that the process does after its pause
- * shows that it ran already, and nothing that follows from that may be stamped earlier.
+ * Adds pauses of a process to its trace. The supervisor sees a pause slightly late. A pause that the supervisor caused
+ * began with its signal, and reactions of other members must not be stamped earlier. The first entry of the process after
+ * the pause shows that it was running again, and the consequences must not be stamped earlier.
  */
 import { wallClock } from "../../runtime/platform/wall-clock.ts";
 
-/** What comes before or after something else is stamped apart by this. */
+/** The difference between the stamps of an event and of its cause. */
 const BEFORE_MS = 0.001;
 
 export type PauseNote = (at: number, kind: "pause" | "resume") => void;
 
 interface Pause {
-  /** It did nothing from then on. */
+  /** The process did nothing after this time. */
   at: number;
   readonly seenAt: number;
   isNoted: boolean;
@@ -21,22 +21,22 @@ export class PauseNotes {
   readonly #note: PauseNote;
   readonly #laterMs: number;
   readonly #clock: () => number;
-  /** Until its end is noted. */
+  /** The pause whose end has not been noted. */
   #pause: Pause | null = null;
-  /** When it was told to stand still, unless it goes on since then. */
+  /** When it was sent SIGSTOP, unless it has resumed since. */
   #toldAt: number | null = null;
   #didAt = Number.NEGATIVE_INFINITY;
-  /** When it was last seen to stand still: it runs again after this, and before others can hear from it. */
+  /** When it was last seen paused: it resumes after this, and before others can receive from it. */
   #stoodAt = 0;
 
-  /** @param laterMs What the process said before it was seen to stand still, or to run, has arrived after this. */
+  /** @param laterMs the time within which entries from before a pause or resumption arrive. */
   constructor(note: PauseNote, laterMs: number, clock: () => number = wallClock) {
     this.#note = note;
     this.#laterMs = laterMs;
     this.#clock = clock;
   }
 
-  /** To be called before that signal is sent. */
+  /** Call it before the signal is sent. */
   signalled(name: NodeJS.Signals): void {
     if (name === "SIGSTOP") this.#toldAt ??= this.#clock();
     if (name === "SIGCONT") this.#toldAt = null;
@@ -61,12 +61,12 @@ export class PauseNotes {
     if (pause !== null) setTimeout(() => this.#pause === pause && this.#end(pause, at), this.#laterMs).unref();
   }
 
-  /** The process did something at `at`. To be called before that is recorded. */
+  /** The process did something at `at`. Call it before the entry is recorded. */
   did(at: number): void {
     this.#didAt = Math.max(this.#didAt, at);
     if (this.#pause === null) return;
     if (at > this.#pause.seenAt) this.#end(this.#pause, at - BEFORE_MS);
-    else if (at >= this.#pause.at) this.#pause.at = Math.min(at + BEFORE_MS, this.#pause.seenAt); // Heard of late.
+    else if (at >= this.#pause.at) this.#pause.at = Math.min(at + BEFORE_MS, this.#pause.seenAt); // A late entry.
   }
 
   #begin(pause: Pause): void {

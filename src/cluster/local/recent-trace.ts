@@ -1,7 +1,7 @@
 /**
- * The last minute of a cluster's trace as lines of JSON, bounded by age, number and size. Age counts from a line's
- * arrival by a clock that nobody sets: after this machine has slept, what the members stamped before is late, but new.
- * Readers keep only their place in it, so a slow one holds no memory: when what it has not read is gone, it is told so.
+ * The last minute of a cluster's trace as lines of JSON, bounded by age, number and size. The age of a line counts from its
+ * arrival, by a monotonic clock: after this machine has slept, the members' earlier entries have old stamps, but are new.
+ * Readers keep only their position, so a slow reader uses no memory: it is notified if it has missed lines.
  */
 const KEPT_MS = 65_000;
 const KEPT_LINES = 60_000;
@@ -16,7 +16,7 @@ export interface RecentTraceBounds {
 export class RecentTrace {
   readonly #bounds: RecentTraceBounds;
   #kept: { arrivedAt: number; line: string }[] = [];
-  /** Where the oldest line stands in `kept`, and how many lines came before it. */
+  /** The index of the oldest line in `kept`, and how many lines came before it. */
   #first = 0;
   #forgotten = 0;
   #length = 0;
@@ -25,7 +25,7 @@ export class RecentTrace {
     this.#bounds = bounds;
   }
 
-  /** Where the next line will stand. */
+  /** The position of the next line. */
   get end(): number {
     return this.#forgotten + this.#kept.length - this.#first;
   }
@@ -41,7 +41,7 @@ export class RecentTrace {
     this.#forget(arrivedAt - this.#bounds.ms);
   }
 
-  /** The lines from `place` on, at most `max` of them; null if some are gone already. */
+  /** At most `max` lines from `place` on; null if some have been dropped. */
   since(place: number, max: number): string[] | null {
     if (place < this.#forgotten) return null;
     const from = this.#first + place - this.#forgotten;

@@ -1,4 +1,4 @@
-/** Looks at something again and again, one look after the other, so that an older one cannot correct a newer one. */
+/** Runs a check periodically, one at a time, so that an older result never replaces a newer one. */
 export class RegularLooks {
   readonly #look: () => Promise<void>;
   readonly #everyMs: number;
@@ -11,7 +11,7 @@ export class RegularLooks {
     this.#everyMs = everyMs;
   }
 
-  /** Slow looks do not queue up: while one is under way, none begins by itself. */
+  /** Slow checks do not queue up: a periodic check is skipped while another runs. */
   start(): void {
     this.#timer = setInterval(() => {
       if (this.#pending === 0) void this.now();
@@ -22,7 +22,7 @@ export class RegularLooks {
     clearInterval(this.#timer);
   }
 
-  /** Looks once more, after those under way. Never rejects: a look that failed saw nothing, and the next one may see. */
+  /** Runs another check, after the pending ones. Never rejects: after a failed check, the next one may succeed. */
   now(): Promise<void> {
     this.#pending += 1;
     this.#latest = this.#latest

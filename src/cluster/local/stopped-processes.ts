@@ -1,9 +1,9 @@
-/** Which processes are paused (SIGSTOP), asked of the operating system: somebody else may have paused them. */
+/** Asks the operating system which processes are paused (SIGSTOP), since anyone may have paused them. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { platform } from "node:process";
 
-/** How often it is worth asking: `/proc` costs microseconds, `ps` a process. */
+/** How often to check: `/proc` costs microseconds, `ps` a process. */
 export const lookEveryMs = platform === "linux" ? 200 : 1_000;
 
 export async function stoppedAmong(pids: readonly number[]): Promise<Set<number>> {
@@ -16,7 +16,7 @@ async function lettersFromProc(pids: readonly number[]): Promise<Map<number, str
   const found = await Promise.all(
     pids.map(async (pid): Promise<[number, string]> => {
       const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-      return [pid, stat.slice(stat.lastIndexOf(")") + 2)]; // `pid (name) state …`, and a name may hold brackets.
+      return [pid, stat.slice(stat.lastIndexOf(")") + 2)]; // `pid (name) state …`, and a name may contain parentheses.
     }),
   );
   return new Map(found);

@@ -1,4 +1,7 @@
-/** What the network between the members should be like. The supervisor holds it; each member's fault injector gets its part. */
+/**
+ * The wanted state of the network between the members. The supervisor keeps it, and each member's fault injector gets its
+ * part.
+ */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Faults } from "../../runtime/fault-injector.ts";
@@ -12,7 +15,7 @@ export const healthyNetwork: NetworkPicture = { cuts: [], dropRate: 0, delayMs: 
 const KEPT_MS = 65_000;
 const MOST_KEPT = 60;
 
-/** The network after the act. @throws UsageError if it makes no sense for these nodes. */
+/** The network after the action. @throws UsageError if it makes no sense for these nodes. */
 export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: readonly NodeId[]): NetworkPicture {
   switch (act.type) {
     case "cut":
@@ -31,19 +34,19 @@ export function networkAfter(network: NetworkPicture, act: NetworkAct, nodes: re
   }
 }
 
-/** Those of the last minute, and the new one: of what is older, nobody draws anything. */
+/** The states of the last minute, and the new one: older ones are no longer drawn. */
 export function networksAfter(networks: readonly NetworkPeriod[], next: NetworkPeriod): NetworkPeriod[] {
   const ended = networks.filter((_, index) => (networks[index + 1]?.since ?? next.since) > next.since - KEPT_MS);
   return [...ended.slice(-MOST_KEPT), next];
 }
 
-/** Node `from`'s part: it drops what must not leave it, so a link cut both ways is cut at both ends. */
+/** The faults for node `from`. It drops messages that it must not send, so a link cut both ways is cut at both ends. */
 export function faultsOf(from: NodeId, { cuts, dropRate, delayMs: [min, max] }: NetworkPicture): Faults {
   const cutTo = cuts.filter(([sender]) => sender === from).map(([, to]) => to);
   return { cutTo: cutTo.sort((a, b) => a - b), dropRate, delayMs: { min, max } };
 }
 
-/** What becomes of node `from`'s part, in the words of a trace. */
+/** The changes of node `from`'s faults, as texts of a trace. */
 export function changesOf(from: NodeId, before: NetworkPicture, after: NetworkPicture): string[] {
   const [was, is] = [faultsOf(from, before), faultsOf(from, after)];
   const cut = is.cutTo.filter((to) => !was.cutTo.includes(to)).map(linkCut);

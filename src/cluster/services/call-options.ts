@@ -1,4 +1,4 @@
-/** What the calls of a member take. */
+/** Rules for the options of a member's calls. */
 import { UsageError } from "../../core/errors.ts";
 import type { ElectionOptions } from "./api.ts";
 import type { ChannelOptions, Order } from "./channel-api.ts";

@@ -1,6 +1,6 @@
 /**
- * Who reads a channel, at its own pace. What is delivered waits for it, within bounds: a reader with much unread makes the
- * senders wait, and one that takes nothing all the same is told how many messages it has missed.
+ * A reader of a channel, at its own pace. Deliveries wait for it, within bounds. A reader with many unread messages makes
+ * the senders wait. If it still takes nothing, it gets an error with the number of messages that it has missed.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
@@ -9,28 +9,28 @@ import { valuesOf } from "./channel-text.ts";
 import { CoordinationError, isOwnEnd } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
-/** One multicast, as it was delivered here: so many messages. */
+/** A multicast as delivered here: a batch of messages. */
 export interface Delivery {
   readonly from: NodeId;
   readonly view: number;
-  /** Of the first message up to its last part, which is the place in the batch. */
+  /** The common prefix of the messages' ids; each message appends its index in the batch. */
   readonly id: string;
   readonly count: number;
   readonly json: string;
 }
 
-/** So much unread makes senders wait, so much is kept in any case, and so little lets them go on. */
+/** Unread bytes at which senders wait, at which messages are dropped, and at which senders resume. */
 const FULL_BYTES = 4 * 1024 * 1024;
 const MOST_BYTES = 4 * FULL_BYTES;
 const LOW_BYTES = FULL_BYTES / 4;
-/** For readers that have not begun to read: nobody waits for it. */
+/** The limit for readers that have not begun to read: senders do not wait for them. */
 const BACKLOG_BYTES = FULL_BYTES / 4;
-/** What a delivery takes besides its text. */
+/** The overhead of a delivery, in addition to its text. */
 const DELIVERY_COST_BYTES = 200;
 
 const sizeOf = ({ json }: Delivery): number => json.length + DELIVERY_COST_BYTES;
 
-/** A place among the deliveries: called when all before it has been read, and its reader asks for more. */
+/** A position among the deliveries. `reached` is called once the reader has taken everything before it and requests more. */
 interface Mark {
   readonly reached: () => void;
 }
@@ -40,12 +40,12 @@ export interface ReaderOptions {
   readonly what: string;
   /** How long senders wait for a reader that takes nothing. */
   readonly patienceMs: number;
-  /** Whether senders are to wait has changed. */
+  /** Called when senders must begin or stop waiting. */
   readonly onPressure: () => void;
   readonly onEnd: () => void;
 }
 
-/** What a reader with a state gets first, and what all get. */
+/** An item of a reader: the state, if it has one, and then messages. */
 export type Read = ChannelMessage | ChannelStart;
 
 export class ChannelReader implements AsyncIterableIterator<Read> {
@@ -53,14 +53,14 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   #deliveries: (Delivery | Mark)[] = [];
   #next = 0;
   #bytes = 0;
-  /** Of the delivery that is being read: its values, and what their ids begin with. */
+  /** The delivery that is being read: its values, and the prefix of their ids. */
   #values: readonly unknown[] = [];
   #prefix = "";
   #place = 0;
   #missed = 0;
-  /** What comes waits: for the state that goes before it, or for word that there is none. */
+  /** Deliveries are held back until the state arrives, or it is known that there is none. */
   #isHeldBack = false;
-  /** How many of the deliveries the state that is to come covers. */
+  /** How many of the deliveries the awaited state covers. */
   #placed = 0;
   #start: ChannelStart | null = null;
   #failure: CoordinationError | null = null;
@@ -69,17 +69,17 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   #forget: () => void = () => {};
   #ended: () => void = () => {};
   #patience: Timer | null = null;
-  /** While senders are to wait: when somebody has asked for a message last. */
+  /** While senders wait: when a message was last requested. */
   #askedAt = 0;
   #isGivenUp = false;
-  /** Senders are to wait for it. */
+  /** Whether senders must wait for it. */
   isFull = false;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
   }
 
-  /** Somebody begins to read, and hears when that is over. */
+  /** The reader begins. @param ended called when it is over */
   claim(signal: AbortSignal | undefined, ended: () => void): this {
     if (this.#phase === "ended") ended();
     else {
@@ -95,7 +95,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     if (this.#phase === "ended") return;
     const bytes = sizeOf(delivery);
     const most = this.#phase === "unclaimed" ? BACKLOG_BYTES : MOST_BYTES;
-    // Once one is missed, all that follow are, so that there is one gap and it is at the end.
+    // Once one message is missed, all later ones are, so that there is one gap, at the end.
     if (this.#missed > 0 || this.#bytes + bytes > most) {
       this.#missed += delivery.count;
       return;
@@ -106,16 +106,16 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     if (this.#bytes >= FULL_BYTES && this.#phase === "reading" && !this.#isGivenUp) this.#press(true);
   }
 
-  /** Nothing is read until it may go on. */
+  /** Holds deliveries back until `goOn()`. */
   holdBack(): void {
     this.#isHeldBack = true;
   }
 
-  /** The state that is to come covers all deliveries so far. They are kept in case it does not come. */
+  /** The awaited state covers all deliveries so far. They are retained in case it does not arrive. */
   place(): void {
     this.#isHeldBack = true;
     if (this.#missed > 0) {
-      this.#empty(); // They have a gap already, so only the state is of use.
+      this.#empty(); // They already have a gap, so only the state is of use.
       this.#press(false);
     }
     this.#placed = this.#deliveries.length;
@@ -130,12 +130,12 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   }
 
   mark(reached: () => void): void {
-    if (this.#phase === "ended" || this.#missed > 0) return; // It has not had all that came before.
+    if (this.#phase === "ended" || this.#missed > 0) return; // It has missed earlier messages.
     this.#deliveries.push({ reached });
     this.#serve();
   }
 
-  /** Ends it with an error, which its program gets when it asks next. */
+  /** Ends it with an error, which its program gets at the next call. */
   fail(error: CoordinationError): void {
     if (this.#phase === "ended") return;
     this.#empty();
@@ -161,7 +161,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     return Promise.resolve(DONE);
   }
 
-  /** The member ends. What waits can still be read; after a failure the reader rejects then. */
+  /** The member ends. Waiting messages can still be read; after a failure the reader then rejects. */
   close(reason: CoordinationError): void {
     if (this.#phase === "ended" || isOwnEnd(reason)) return this.end();
     const [first] = this.#callers.splice(0, 1);
@@ -170,7 +170,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.end();
   }
 
-  /** No more will come. What waits can still be read. */
+  /** No more messages will arrive. Waiting ones can still be read. */
   end(): void {
     if (this.#phase === "ended") return;
     this.#phase = "ended";
@@ -181,7 +181,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#ended();
   }
 
-  /** How many messages it has not had. */
+  /** How many messages have not been read. */
   get unread(): number {
     const kept = this.#deliveries.slice(this.#next).reduce((sum, item) => sum + ("count" in item ? item.count : 0), 0);
     return kept - this.#place + this.#missed;
@@ -216,7 +216,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     while (this.#callers.length > 0 && this.#hasNext()) this.#callers.shift()?.resolve(this.#take());
   }
 
-  /** Looks into the next delivery when all of the one before has been read. */
+  /** Parses the next delivery once the previous one has been read. */
   #hasNext(): boolean {
     if (this.#isHeldBack) return false;
     if (this.#start !== null) return true;
@@ -247,7 +247,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     return { done: false, value };
   }
 
-  /** A delivery has been read to its end. */
+  /** A delivery has been read completely. */
   #taken(): void {
     this.#bytes -= sizeOf(this.#deliveries[this.#next] as Delivery);
     this.#passed();
@@ -279,7 +279,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
     this.#patience = this.#options.platform.timers.after(forMs, () => this.#giveUpIfIdle()).unref();
   }
 
-  /** If it has taken nothing for too long, nobody waits for it any more, until it has caught up. */
+  /** If it has taken nothing for too long, senders stop waiting for it until it has caught up. */
   #giveUpIfIdle(): void {
     const { platform, patienceMs } = this.#options;
     const leftMs = this.#askedAt + patienceMs - platform.clock.now();

@@ -1,6 +1,6 @@
 /**
- * What this process sends on a channel, and what becomes of it. Messages gather while others are on their way, so that one
- * multicast carries many: the more there is to send, the fewer the multicasts for each message.
+ * The messages that this process sends on a channel, and their outcomes. Messages gather while others are in flight, so
+ * that one multicast carries many: under load, each message costs fewer multicasts.
  */
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -12,33 +12,33 @@ import { onAbort } from "./on-abort.ts";
 
 export interface SendingOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
-  /** In an error's words, such as `the channel "room"`. */
+  /** The name in error messages, such as `the channel "room"`. */
   readonly what: string;
   readonly maxWaiting: number;
   readonly bounds: Bounds;
   /** Whether a message is settled when it has been delivered here, or when every member of the view has it. */
   readonly settled: "delivered" | "stable";
-  /** How many multicasts of the carrier one of ours takes, where it tells how many of them every member has; null where it does not. */
+  /** How many multicasts of the carrier one of ours takes, if the carrier reports which are stable; otherwise null. */
   readonly carried: number | null;
-  /** Whether the algorithm takes something at this moment. */
+  /** Whether the algorithm accepts a message now. */
   mayHand(): boolean;
   hand(text: string): void;
 }
 
-/** What waits to be sent takes no more. */
+/** The limit of messages that wait to be sent. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** So many multicasts are on their way at most before others gather to full ones, and so much of full ones. */
+/** Multicasts in flight before others gather into full ones; the most full ones in flight, and their bytes. */
 const FEW = 8;
 const MANY = 64;
 const MOST_BYTES = 2 * 1024 * 1024;
-/** Some of the carrier's that not every member has yet: less than its window, so that nothing waits in there. */
+/** The most unstable multicasts of the carrier: less than its window, so that none waits there. */
 const MOST_UNSTABLE = 192;
 
-/** Whose messages they are: one use of the channel. */
+/** The use of the channel that sent a message. */
 type Owner = object;
 
 interface Message {
-  /** Its JSON, until it is on its way. */
+  /** Its JSON, until it is sent. */
   text: string;
   readonly bytes: number;
   readonly owner: Owner;
@@ -48,13 +48,13 @@ interface Message {
   phase: "waiting" | "sent" | "settled";
 }
 
-/** One multicast on its way. */
+/** A multicast in flight. */
 interface Flight {
   readonly messages: readonly Message[];
   readonly bytes: number;
-  /** Where it stands, once it has been delivered here. */
+  /** Its id and view, once it has been delivered here. */
   sent: Sent | null;
-  /** Which of this member's in its view it is, from 1. */
+  /** Its number among this member's multicasts in the view, from 1. */
   place: number;
 }
 
@@ -62,20 +62,23 @@ export class Sending {
   readonly #options: SendingOptions;
   #waiting: Message[] = [];
   #next = 0;
-  /** Of those in `#waiting`, whose wait has ended otherwise. */
+  /** How many messages in `#waiting` are no longer wanted. */
   #abandoned = 0;
   #waitingBytes = 0;
   #number = 0;
-  /** By their numbers, as they were sent. */
+  /** By number, in the order in which they were sent. */
   readonly #flights = new Map<number, Flight>();
   #flightBytes = 0;
   #inFlight = 0;
-  /** Of this member's in this view: delivered here, handed to the algorithm, and of the carrier's those that all have. */
+  /**
+   * Of this member in this view: multicasts delivered here, multicasts given to the algorithm, and stable multicasts of the
+   * carrier.
+   */
   #places = 0;
   #handed = 0;
   #stable = 0;
   #isScheduled = false;
-  /** Why nothing more is taken, and why nothing more is handed over. */
+  /** Why no more messages are accepted. */
   #refusal: CoordinationError | null = null;
   #isClosed = false;
   #onIdle: (() => void) | null = null;
@@ -87,7 +90,7 @@ export class Sending {
   /** Messages that wait to be multicast. */
   waiting = 0;
 
-  /** Messages that are on their way. */
+  /** Messages in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -109,17 +112,17 @@ export class Sending {
     });
   }
 
-  /** Something may be handed over that could not be before. */
+  /** Call it when the algorithm may accept messages again. */
   wake(): void {
     if (this.#isScheduled || this.waiting === 0) return;
     this.#isScheduled = true;
     const hand = (): void => this.#handAll();
-    // Alone, it need not wait for others to gather.
+    // A single message need not wait for others.
     if (this.#flights.size === 0) queueMicrotask(hand);
     else this.#options.platform.timers.soon(hand);
   }
 
-  /** One of this process's own has been delivered here. */
+  /** One of this process's multicasts has been delivered here. */
   delivered(number: number, sent: Sent): void {
     this.#places += 1;
     const flight = this.#flights.get(number);
@@ -129,7 +132,7 @@ export class Sending {
     if (this.#options.settled === "delivered") this.#settle(number, flight);
   }
 
-  /** Every member of the view has the carrier's first so many multicasts of this member. */
+  /** Every member of the view has the carrier's first `count` multicasts of this member. */
   stable(count: number): void {
     this.#stable = count;
     this.wake();
@@ -140,33 +143,33 @@ export class Sending {
     }
   }
 
-  /** What has been delivered in earlier views has been so at all that were in them and are in this one. */
+  /** A new view: what was delivered in earlier views was delivered at all members that are also in this one. */
   installed(): void {
     this.#places = 0;
     this.#stable = 0;
     for (const [number, flight] of this.#flights) if (flight.sent !== null) this.#settle(number, flight);
-    this.#handed = this.#flights.size; // They were too late for the view before.
+    this.#handed = this.#flights.size; // The previous view did not deliver them.
   }
 
-  /** What was on its way may be delivered by others, and is not here. */
+  /** Multicasts in flight may be delivered by others, but not here. */
   ejected(): void {
-    if (this.#refusal !== null) return this.#loseFlights(this.#refusal.code, this.#refusal.message); // It wants to be out.
+    if (this.#refusal !== null) return this.#loseFlights(this.#refusal.code, this.#refusal.message); // It is leaving.
     const text = `this member was left out of the group of ${this.#options.what}: others may have delivered the message, or not`;
     this.#loseFlights("send-uncertain", text);
   }
 
-  /** That use of the channel is over. */
+  /** That use of the channel is closed. */
   withdraw(owner: Owner): void {
     const text = `${this.#options.what} was closed before the message was sent`;
     this.#refuseWaiting("channel-closed", text, (message) => message.owner === owner);
   }
 
-  /** Takes nothing more; what it has taken goes on. */
+  /** Accepts no more messages; accepted ones are still sent. */
   stop(reason: CoordinationError): void {
     this.#refusal ??= reason;
   }
 
-  /** Resolves once nothing waits and nothing is on its way. */
+  /** Resolves once no message waits or is in flight. */
   idle(): Promise<void> {
     if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => {
@@ -233,13 +236,13 @@ export class Sending {
         this.#abandoned -= 1;
         continue;
       }
-      const cost = message.bytes + 1; // With the comma.
+      const cost = message.bytes + 1; // Includes the comma.
       if (bytes > 0 && bytes + cost > this.#options.bounds.batchBytes) break;
       bytes += cost;
       message.phase = "sent";
       messages.push(message);
       texts.push(message.text);
-      message.text = ""; // Many are on their way: what they keep has to be moved by each collection of garbage.
+      message.text = ""; // Frees the text: garbage collection would have to move those of all messages in flight.
       this.waiting -= 1;
       this.#waitingBytes -= message.bytes;
     }
@@ -252,7 +255,7 @@ export class Sending {
     this.#options.hand(batchText(this.#number, texts));
   }
 
-  /** What has been sent, once there is more of it than of what waits. */
+  /** Drops sent messages once they outnumber the waiting ones. */
   #compact(): void {
     if (this.#next * 2 < this.#waiting.length) return;
     this.#waiting.splice(0, this.#next);
@@ -272,7 +275,7 @@ export class Sending {
     this.#look();
   }
 
-  /** Of what has been handed over, too, some is still in `#waiting`: nobody can say of it that it never was sent. */
+  /** `#waiting` also contains messages that were given to the algorithm: these may have been sent. */
   #refuseWaiting(code: CoordinationCode, text: string, isMeant: (message: Message) => boolean): void {
     for (const message of this.#waiting) {
       if (message.phase === "waiting" && isMeant(message)) this.#refuse(message, this.#error(code, "never-sent", text));
@@ -311,7 +314,7 @@ export class Sending {
     if (this.#abandoned > this.waiting + MANY) this.#sweep();
   }
 
-  /** Where nothing can be handed over for long, those that have stopped waiting must not pile up. */
+  /** If nothing can be sent for long, abandoned messages must not pile up. */
   #sweep(): void {
     this.#waiting = this.#waiting.slice(this.#next).filter(({ phase }) => phase === "waiting");
     this.#next = 0;
@@ -328,7 +331,7 @@ export class Sending {
   }
 }
 
-/** What most sends are given. */
+/** The options of most sends. */
 export const PATIENT: SendOptions = {};
 
 const sendRules: Rules<SendOptions> = { timeoutMs: duration, signal };

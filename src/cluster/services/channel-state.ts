@@ -1,6 +1,6 @@
 /**
- * The state that a program keeps by a channel: what it says of it to those that join, and what it gets. Where in the order
- * that is, and which member gives it, its algorithm decides.
+ * The state that a program computes from a channel: sends it to members that join, and receives it. The algorithm decides
+ * at which position of the order, and from which member.
  */
 import { UsageError } from "../../core/errors.ts";
 import type { Tagged } from "../../core/protocol.ts";
@@ -9,21 +9,21 @@ import { jsonOf } from "./channel-text.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import type { AlgorithmEvent } from "./wired.ts";
 
-/** Of JSON, in UTF-8. */
+/** The limit of its JSON, in UTF-8. */
 const MAX_STATE_BYTES = 16 * 1024 * 1024;
-/** As many as one that takes the state accepts. */
+/** The number of parts that a receiver accepts. */
 const MAX_PARTS = 300;
 
-/** The channel, as its state sees it. */
+/** The channel, for its state. */
 interface Surroundings {
-  /** In an error's words. */
+  /** The name in error messages. */
   readonly what: string;
-  /** What a part may take. */
+  /** The limit of a part. */
   partBytes(): number;
   command(command: Tagged): void;
 }
 
-/** What one member says to another: the state, or why there is none. */
+/** The message from one member to another: the state, or why there is none. */
 type Said = { state: unknown } | { refusal: string };
 
 export class ChannelState {
@@ -35,7 +35,7 @@ export class ChannelState {
     this.#channel = channel;
   }
 
-  /** A program reads, with a state of its own. @throws UsageError if one does already. */
+  /** A program begins to read with a state. @throws UsageError if another reader with a state exists. */
   open(reader: () => ChannelReader, state: () => unknown): ChannelReader {
     if (this.#reader !== null)
       throw new UsageError(
@@ -49,14 +49,14 @@ export class ChannelState {
     return this.#reader;
   }
 
-  /** A reader has come to its end. */
+  /** A reader has ended. */
   ended(reader: ChannelReader): void {
     if (reader !== this.#reader) return;
     this.#reader = null;
     this.#command({ type: "lack" });
   }
 
-  /** The algorithm runs, and knows of nothing yet. */
+  /** The algorithm has started, with no knowledge of the reader. */
   begin(): void {
     if (this.#reader === null) return;
     this.#reader.holdBack();
@@ -65,7 +65,7 @@ export class ChannelState {
 
   onEvent(event: AlgorithmEvent): void {
     const reader = this.#reader;
-    if (reader === null) return; // The others are on their way to hear that there is none.
+    if (reader === null) return; // The other members will learn that there is no reader with a state.
     if (event.type === "waiting") reader.holdBack();
     else if (event.type === "placed") reader.place();
     else if (event.type === "founded") reader.goOn();
@@ -115,7 +115,7 @@ function requireSize(text: string, partBytes: number): void {
     );
 }
 
-/** Cut between characters. */
+/** Splits between characters. */
 export function partsOf(text: string, partBytes: number): string[] {
   const bytes = Buffer.from(text);
   const parts: string[] = [];
@@ -128,14 +128,14 @@ export function partsOf(text: string, partBytes: number): string[] {
   return parts;
 }
 
-/** It comes from another member, so it may be anything. */
+/** It comes from another member, so it may be invalid. */
 function read(text: string): Said {
   try {
     const said = JSON.parse(text) as Partial<{ state: unknown; refusal: unknown }> | null;
     if (said !== null && Object.hasOwn(said, "state")) return { state: said.state };
     if (typeof said?.refusal === "string") return { refusal: said.refusal };
   } catch {
-    // Nor is it JSON.
+    // It is not JSON either.
   }
   return { refusal: "it is not what a member says" };
 }

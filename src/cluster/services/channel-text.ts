@@ -1,22 +1,22 @@
-/** Payloads as they travel: JSON, many in one multicast. */
+/** The wire format of payloads: JSON, many in one multicast. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { jsonFault } from "./json-fault.ts";
 
-/** Of JSON, in UTF-8. So much fits one multicast, with what stands before it. */
+/** The limit of its JSON, in UTF-8. It fits into one multicast, with the overhead. */
 export const MAX_PAYLOAD_BYTES = 60_000;
-/** What a frame has besides: names and numbers, and counters of each member, of the order and of its carrier. */
+/** The overhead of a frame: names and numbers, and counters of each member, of the order and of its carrier. */
 const FRAME_ROOM_BYTES = 512;
 const MEMBER_ROOM_BYTES = 32;
-/** If any datagram of a batch is lost, all of it is: so it is in a few. */
+/** A batch is lost if any of its datagrams is, so it takes few. */
 const FEW_DATAGRAMS = 3;
 
-/** What fits: a payload, and the many payloads that gather for one multicast. */
+/** The limits of one payload, and of a batch for one multicast. */
 export interface Bounds {
   readonly payloadBytes: number;
   readonly batchBytes: number;
 }
 
-/** @param datagramBytes what a datagram carries, where they are used. */
+/** @param datagramBytes the capacity of a datagram, if the channel uses them. */
 export function boundsWithin(frameBytes: number, members: number, datagramBytes = Number.POSITIVE_INFINITY): Bounds {
   const room = FRAME_ROOM_BYTES + members * MEMBER_ROOM_BYTES;
   const payloadBytes = Math.max(1, Math.min(MAX_PAYLOAD_BYTES, frameBytes - room));
@@ -29,14 +29,14 @@ export interface Payload {
   readonly bytes: number;
 }
 
-/** Text that stands in JSON as it is, each character a byte. */
+/** Text that JSON does not escape, with one byte per character. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-/** Of text of that kind, in half the time that JSON.stringify takes; null for all else. */
+/** The JSON of such text, in half the time of JSON.stringify; null for other values. */
 export const plainJsonOf = (value: unknown): string | null =>
   typeof value === "string" && PLAIN.test(value) ? `"${value}"` : null;
 
-/** @throws UsageError for what another member would not get as it is, or what is too large. */
+/** @throws UsageError if another member would not receive the same value, or it is too large. */
 export function payloadOf(value: unknown, maxBytes: number): Payload {
   const plain = plainJsonOf(value);
   const text = plain ?? jsonOf(value);
@@ -48,7 +48,7 @@ export function payloadOf(value: unknown, maxBytes: number): Payload {
   );
 }
 
-/** @throws UsageError for what another member would not get as it is. */
+/** @throws UsageError if another member would not receive the same value. */
 export function jsonOf(value: unknown): string {
   const { text, fault } = attempted(value);
   if (text !== undefined && fault === null) return text;
@@ -65,7 +65,7 @@ function attempted(value: unknown): { text: string | undefined; fault: string | 
   }
 }
 
-/** What one multicast carries: which of its sender's it is, and so many values. */
+/** The content of one multicast: its number among those of its sender, and the values. */
 export interface Batch {
   readonly number: number;
   readonly count: number;
@@ -76,7 +76,7 @@ export interface Batch {
 export const batchText = (number: number, texts: readonly string[]): string =>
   `${number} ${texts.length} [${texts.join(",")}]`;
 
-/** What no member of this program sends has nothing in it. */
+/** Returns an empty batch if the text is malformed. */
 export function readBatch(text: string): Batch {
   const afterNumber = text.indexOf(" ");
   const afterCount = text.indexOf(" ", afterNumber + 1);
@@ -88,7 +88,7 @@ export function readBatch(text: string): Batch {
 
 const EMPTY: Batch = { number: 0, count: 0, json: "[]" };
 
-/** Its values, anew for each reader; none if it has not as many as it says. */
+/** Its values, parsed again for each reader; empty if their number differs from `count`. */
 export function valuesOf({ json, count }: Pick<Batch, "json" | "count">): readonly unknown[] {
   try {
     const values: unknown = JSON.parse(json);

@@ -1,4 +1,4 @@
-/** One use of a channel, as one call of `member.channel()` gives it. Who only sends leaves nothing behind, closed or not. */
+/** One use of a channel: the result of one call of `member.channel()`. A use that only sends needs no `close()`. */
 import { UsageError } from "../../core/errors.ts";
 import type {
   Channel,
@@ -18,21 +18,21 @@ import { PATIENT } from "./channel-sending.ts";
 import { CoordinationError } from "./coordination-error.ts";
 import { callback, type Rules, requireOptions, signal } from "./known-options.ts";
 
-/** The channel, as all its uses see it. */
+/** The channel that all its uses share. */
 export interface UsedChannel {
   readonly name: string;
   readonly order: Order;
   readonly transport: Transport;
-  /** In an error's words. */
+  /** The name in error messages. */
   readonly what: string;
   readonly isClosed: boolean;
   readonly status: ChannelStatus;
   send(value: unknown, options: SendOptions, use: object): Promise<Sent>;
-  /** @param state what the program has, where it keeps a state by what it reads. */
+  /** @param state returns the program's state, if its reader has one. */
   read(state?: () => unknown): ChannelReader;
   /** Until the signal is aborted, or `closed` is. */
   views(signal: AbortSignal | undefined, closed: AbortSignal): AsyncIterableIterator<ChannelView>;
-  /** That use is over: what it has not sent yet is not sent. */
+  /** That use is closed: its unsent messages are dropped. */
   withdraw(use: object): void;
 }
 
@@ -43,7 +43,7 @@ export class ChannelUse implements Channel {
   readonly #channel: UsedChannel;
   readonly #readers = new Set<ChannelReader>();
   readonly #controller = new AbortController();
-  /** As the controller's signal says, which takes long to ask. */
+  /** The same as the controller's signal, which is slow to read. */
   #isClosed = false;
 
   constructor(channel: UsedChannel) {
@@ -55,7 +55,7 @@ export class ChannelUse implements Channel {
 
   send(payload: unknown, options: SendOptions = PATIENT): Promise<Sent> {
     try {
-      // If the whole channel is closed, it says why itself.
+      // If the whole channel is closed, its own error is thrown.
       if (this.#isClosed && !this.#channel.isClosed)
         throw new CoordinationError("channel-closed", "never-sent", `${this.#channel.what} is closed`);
       return this.#channel.send(payload, options, this);

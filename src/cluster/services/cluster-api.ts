@@ -1,29 +1,35 @@
-/** The members of a cluster as its users see and change them. docs/operate/membership.md says what each change does, and when it is in effect. */
+/**
+ * The API of `member.cluster`: reads and changes the list of members. docs/operate/membership.md describes each change and
+ * when it takes effect.
+ */
 import type { NodeId } from "../../core/protocol.ts";
 import type { CallOptions } from "./state/state-api.ts";
 
+/** A member on the list. */
 export interface ClusterMember {
   readonly id: NodeId;
-  /** Where the others reach it, `host:port`. */
+  /** The address at which the other members reach it, `host:port`. */
   readonly address: string;
   /**
-   * `voter`: it counts for majorities. `learner`: it has all that the others have, and does not count. `joining`: it is to be one of
-   * these, and is not up to date yet, or has never been there. `leaving`: it is being removed.
+   * `voter`: counts for majorities. `learner`: has the same data and does not count. `joining`: on the list, but not up to
+   * date yet or never started. `leaving`: being removed.
    */
   readonly role: "voter" | "learner" | "joining" | "leaving";
-  /** Of the log, as far as this member knows. */
+  /** Whether it leads the log, as far as this member knows. */
   readonly isLeader: boolean;
 }
 
+/** Id and address of a member to add. */
 export interface NewMember {
-  /** One that no member has, or has had. */
+  /** An id that no member has or has had. */
   readonly id: NodeId;
-  /** Where the others reach it, `host:port`. */
+  /** The address at which the other members reach it, `host:port`. */
   readonly address: string;
 }
 
+/** Options of `ClusterMembers.add()`. */
 export interface AddOptions extends CallOptions {
-  /** It is to have all that the others have, and not to vote until it is promoted. Default: it votes as soon as it is up to date. */
+  /** The member receives all data but does not vote until it is promoted. Default: it votes as soon as it is up to date. */
   readonly learner?: boolean | undefined;
 }
 
@@ -34,36 +40,44 @@ export type MemberChange =
   | { readonly type: "remove"; readonly id: NodeId };
 
 /**
- * Each change goes through the log, and resolves once all agree that it is to be; `settled()` waits until it is in effect. Throws UsageError `unknown-member`,
- * `member-exists`, `bad-option`, `no-journal`; CoordinationError `change-under-way`, `last-voter`, and what calls of shared state
- * throw: without a majority, `request-timeout`.
+ * Reads and changes the list of members. A change is an entry of the log: its promise resolves when the change is
+ * committed, and `settled()` resolves when it has taken effect.
+ *
+ * @throws UsageError `unknown-member`, `member-exists`, `bad-option`, `no-journal`; CoordinationError `change-under-way`,
+ *   `last-voter`, and the errors of shared-state calls: without a majority, `request-timeout`.
  */
 export interface ClusterMembers {
-  /** Linearizable. */
+  /** @returns the list of members; the read is linearizable */
   members(options?: CallOptions): Promise<readonly ClusterMember[]>;
-  /** Puts a member on the list, which is then started with `existing: true` and an empty folder. */
+  /** Adds a member to the list. Start it afterwards with `existing: true` and an empty folder. */
   add(member: NewMember, options?: AddOptions): Promise<void>;
-  /** A learner is to vote. */
+  /** Makes a learner a voter. */
   promote(id: NodeId, options?: CallOptions): Promise<void>;
-  /** For good: its id is not given again. Of a member whose vote does not count yet: takes back what it was added for. */
+  /**
+   * Removes a member for good: its id cannot be used again. For a member whose vote does not count yet, cancels its
+   * addition.
+   */
   remove(id: NodeId, options?: CallOptions): Promise<void>;
-  /** Adds one, and removes another in the same step, as soon as the new one is up to date. */
+  /** Adds one member and removes another in the same step, as soon as the new one is up to date. */
   replace(id: NodeId, by: NewMember, options?: CallOptions): Promise<void>;
   /**
-   * Several at once, all or none, such as two that are added and one that is removed: who votes changes in one step, once all that are
-   * to vote are up to date. `remove` of one that never comes goes on without it, and nobody that votes is removed then.
+   * Makes several changes, all or none, such as adding two members and removing one. The set of voters changes in one step,
+   * once all new voters are up to date. You can remove a new voter that never starts: the change continues without it, and
+   * then removes no voter.
    */
   change(changes: readonly MemberChange[], options?: CallOptions): Promise<void>;
-  /** It is started anew at another address, with its folder. */
+  /** Changes a member's address. Restart the member there, with its folder. */
   move(id: NodeId, address: string, options?: CallOptions): Promise<void>;
-  /** Has that member lead the log. Resolves when it does. */
+  /** Transfers leadership of the log to that member. Resolves when it leads. */
   transfer(id: NodeId, options?: CallOptions): Promise<void>;
-  /** Resolves once all changes are in effect. */
+  /** Resolves once all changes have taken effect. */
   settled(options?: CallOptions): Promise<void>;
   /**
-   * All that members share, linearizable, as the bytes of a snapshot file: `coterie snapshot restore` founds another cluster from it.
-   * docs/operate/recovery.md says what that one keeps. It is of the moment when the promise resolves, and may be read more than once. The
-   * member holds a copy of its tables as long as it is read.
+   * Takes a snapshot of all shared state, linearizable, as the bytes of a snapshot file. `coterie snapshot restore` founds
+   * another cluster from it. docs/operate/recovery.md lists what that cluster keeps.
+   *
+   * @returns the state at the moment when the promise resolves. It may be read more than once. The member keeps a copy of
+   *   its tables until it has been read.
    */
   snapshot(options?: CallOptions): Promise<AsyncIterable<Uint8Array>>;
 }

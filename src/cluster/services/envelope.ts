@@ -1,4 +1,4 @@
-/** What members send each other: messages of the failure detector, the replicated service and channels. */
+/** The messages between members: of the failure detector, the replicated service and channels. */
 import type { Tagged } from "../../core/protocol.ts";
 import { boolean, evolving, type Shape, type Shapes, text, type UNKNOWN_VARIANT, variants } from "../../core/shape.ts";
 import type { AnyProtocol } from "../../protocols/entry.ts";
@@ -18,10 +18,10 @@ export interface ServiceEnvelope {
   content: Content;
 }
 
-/** `type` is the name of the algorithm; the body of one that this release does not know cannot be read. */
+/** `type` is the name of the algorithm; if this release does not know it, the body cannot be decoded. */
 export type Content = { type: string; body: Tagged } | { type: typeof UNKNOWN_VARIANT };
 
-/** Carries messages of a channel; names are part of every message. */
+/** A message of a channel; every message has the channel's name. */
 export type ChannelEnvelope = Extract<Envelope, { type: "channel" | "pressure" }>;
 
 const name = text(MAX_NAME_BYTES);
@@ -39,7 +39,7 @@ export const envelopeShape = (detector: AnyProtocol, service: AnyProtocol): Shap
     },
   });
 
-/** It takes all stacks to make it, and is the same for all members of a process. */
+/** Cached, since it needs all stacks and is the same for all members of a process. */
 let ofChannels: Shape<Content> | null = null;
 function channelShape(): Shape<Content> {
   const contents = Object.values(channelStacks).map(
@@ -49,10 +49,10 @@ function channelShape(): Shape<Content> {
   return ofChannels;
 }
 
-/** The name of the service's messages: with the meaning of what they carry, which their shape does not show. */
+/** The type of the service's messages. It includes the version of the state machine, which their shape does not show. */
 export const serviceContent = ({ name: service }: AnyProtocol): string => `${service}/${STATE_MACHINE_VERSION}`;
 
-/** Of a message, for metrics. */
+/** The message's type, for metrics. */
 export const typeOf = (envelope: Envelope): string => {
   if ("content" in envelope) {
     const { type, content } = envelope;

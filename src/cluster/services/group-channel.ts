@@ -1,6 +1,6 @@
 /**
- * A channel of a member: the multicast that the checker explores, with this member's replicated service at the other end of its wires.
- * Who is in the group and its views are entries of the log. Messages go over links, or with `transport: "log"` through the log as well.
+ * A channel of a member: the multicast that the checker explores, wired to this member's replicated service. The group and
+ * its views are entries of the log. Messages travel over links, or with `transport: "log"` through the log too.
  */
 import type { NodeId, StateOf, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { hasShape } from "../../core/shape.ts";
@@ -27,7 +27,7 @@ import { type AlgorithmEvent, by, type Wired, wired } from "./wired.ts";
 
 /** The links to other members, as channels use them. */
 export interface ChannelLinks {
-  /** Again and again, until the link takes it. */
+  /** Sends repeatedly until the link accepts it. */
   insist(to: NodeId, envelope: ChannelEnvelope): SendResult;
   send(to: NodeId, envelope: ChannelEnvelope): SendResult;
   multicast(to: readonly NodeId[], envelope: ChannelEnvelope, transport: Transport): void;
@@ -42,22 +42,22 @@ export interface GroupChannelOptions {
   readonly timing: Timing;
   readonly links: ChannelLinks;
   readonly trace: MemberTrace;
-  /** Members that are suspected just now. */
+  /** Members that are suspected now. */
   readonly suspected: readonly NodeId[];
-  /** No program of this process has used it for a while. */
+  /** The channel has not been used in this process for a while. */
   onUnused(): void;
-  /** The group is in use with another setting. */
+  /** The group is in use with other options. */
   onRefused(why: string): void;
   onFatal(error: Error): void;
 }
 
-/** Twice in a row it has to be unused. */
+/** It counts as unused after two consecutive checks. */
 const LOOK_EVERY_MS = 5_000;
-/** As JSON within JSON it may take twice as much, and an entry of the log holds 65,000 bytes. */
+/** JSON within JSON may double its size, and an entry of the log holds 65,000 bytes. */
 const LOG_BOUNDS: Bounds = { payloadBytes: MAX_PAYLOAD_BYTES, batchBytes: 30_000 };
 const LOG_ALGORITHM = "log-multicast";
 
-/** How the group is used, as the log has it: members that open the name otherwise are refused. */
+/** The group's options in the log: members that open the name with others are refused. */
 const settingOf = (order: Order, transport: Transport): string => JSON.stringify({ order, transport });
 
 export class GroupChannel {
@@ -70,7 +70,7 @@ export class GroupChannel {
   readonly #messages: ReturnType<typeof messageShape>;
   readonly #unlisten: () => void;
   readonly #again = new Set<Timer>();
-  /** The host's own, which goes on changing. */
+  /** The host's own object, which keeps changing. */
   #state!: StateOf<LogMulticast>;
   #look: Timer | null = null;
   #isOpen = true;
@@ -122,7 +122,7 @@ export class GroupChannel {
 
   /**
    * @param envelope from another member, over a link or in a datagram.
-   * @returns false of a datagram for a channel that uses none
+   * @returns false for a datagram to a channel that does not use them
    */
   receive(from: NodeId, envelope: ChannelEnvelope, over: Transport): boolean {
     const { transport } = this.#options;
@@ -139,7 +139,7 @@ export class GroupChannel {
     if (this.#options.transport !== "log") this.#give({ type: isSuspected ? "suspect" : "restore", node } as Tagged);
   }
 
-  /** No program of this process uses it any more. */
+  /** No program in this process uses it any more. */
   retire(): void {
     this.#give({ type: "leave" });
     this.stop();
@@ -184,7 +184,7 @@ export class GroupChannel {
       platform,
       self,
       protocol: { ...protocol, init: (...node) => (this.#state = protocol.init(...node) as StateOf<LogMulticast>) },
-      peers: [], // Those in the group, once they are.
+      peers: [], // Members of the group are added later.
       trace: trace.of(["channel", name]),
       onEvent: (event) => {
         this.#wired.onOwn(event);
@@ -205,7 +205,7 @@ export class GroupChannel {
       command: (command) => this.#give(command),
       hasRoom: (members) => isOnLog || links.hasRoom(members),
       sendPressure: (isFull) => {
-        if (isOnLog) return; // A slow reader here keeps no other member from sending.
+        if (isOnLog) return; // With the log, a slow reader here does not block senders at other members.
         const others = this.local.members.filter((member) => member !== self);
         for (const member of others) links.send(member, { type: "pressure", name, isFull });
       },
@@ -220,7 +220,7 @@ export class GroupChannel {
     if (this.#isOpen) this.#host.carryOut(command as never);
   }
 
-  /** To one member, through the log. */
+  /** Sends a message to one member, through the log. */
   #say(to: NodeId, body: Tagged): void {
     const { wait } = this.#state.order;
     const { name } = this.#options;
@@ -259,7 +259,7 @@ export class GroupChannel {
   }
 }
 
-/** It comes from another member, so it may be anything. */
+/** It comes from another member, so it may be invalid. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

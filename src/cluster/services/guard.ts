@@ -1,10 +1,10 @@
 /**
- * The resource's side of a lock or a leadership. No lock is safe by itself: a holder may be paused between looking at
- * its grant and acting on it. What is acted on remembers the highest token it has seen and turns lower ones away.
+ * The resource's side of a lock or a leadership. A lock alone is not safe: its holder may be paused between checking its
+ * grant and acting. So the resource remembers the highest token that it has seen and rejects lower ones.
  */
 import { UsageError, unexpected } from "../../core/errors.ts";
 
-/** A token is lower than one that was seen before: its holder has been succeeded. */
+/** The error of a token that is lower than an earlier one: its holder has been replaced by another. */
 export class StaleToken extends UsageError {
   constructor(
     readonly token: number,
@@ -15,15 +15,16 @@ export class StaleToken extends UsageError {
 }
 
 /**
- * Accepts tokens that are not lower than one accepted before. It belongs where the resource is, and in the same
- * transaction as the write: `UPDATE report SET body = $2, token = $1 WHERE id = $3 AND token <= $1`, of which zero
- * changed rows say the same as the exception here.
+ * Returns a function that rejects tokens lower than one accepted before. Call it where the resource is, in the same
+ * transaction as the write. In SQL, use `UPDATE report SET body = $2, token = $1 WHERE id = $3 AND token <= $1`: zero
+ * changed rows mean the same as the exception here.
  *
  * @example
  * const accept = guard();
  * accept(lock.token); // before each write
- * @param highest what was seen last, where the resource has kept it.
- * @throws by the function that is returned: StaleToken, or UsageError for what is not a token.
+ * @param highest the highest token so far, if the resource has stored it. Default 0.
+ * @throws UsageError if `highest` is not a token. The returned function throws StaleToken, or UsageError if its argument
+ *   is not a token.
  */
 export function guard(highest = 0): (token: number) => void {
   let seen = requireToken(highest);

@@ -5,7 +5,7 @@ import { utf8Bytes } from "./utf8-bytes.ts";
 
 export const MAX_NAME_BYTES = 128;
 
-/** @throws UsageError for what cannot be sent to other members, or read by people. */
+/** @throws UsageError if the name is invalid */
 export function requireName(name: unknown): string {
   const fault = nameFault(name);
   if (fault === null) return name as string;

@@ -105,7 +105,7 @@ export class JoinedMember extends Sharing implements Member {
     });
   }
 
-  /** A newcomer votes as soon as the log has it as a voter, and not before. */
+  /** A newcomer votes once the log lists it as a voter, and not before. */
   #serviceProtocol(): AnyProtocol {
     const { timing, founders, known, id, config } = this.#membership;
     const first = known.list?.voters ?? Object.keys(config.members).map(Number);
@@ -121,7 +121,10 @@ export class JoinedMember extends Sharing implements Member {
     return why === "" || obstacle === null ? why : `${why}. ${obstacle}`;
   }
 
-  /** @throws EnvironmentError if an address is taken; the reason of `signal` if it is aborted meanwhile. Then all is closed again. */
+  /**
+   * @throws EnvironmentError if an address is in use; the reason of `signal` if it is aborted meanwhile. Then everything
+   *   is closed again.
+   */
   async open(signal?: AbortSignal): Promise<void> {
     this.#membership.identity.onDisagreement = (node, found) => this.#events.publish(refusalEvent(node, found));
     const { registry } = this.#membership;
@@ -151,12 +154,12 @@ export class JoinedMember extends Sharing implements Member {
     return this.#membership.counts;
   }
 
-  /** Connections from now on are proved with these certificates. */
+  /** Uses these certificates for new connections. */
   renew(tls: TlsMaterial): void {
     this.#links.tcp.renew(tls);
   }
 
-  /** The same of the admin pages. */
+  /** Uses these certificates for the admin pages. */
   renewPages(tls: AdminTls): void {
     this.#admin?.renew(tls);
   }
@@ -215,7 +218,7 @@ export class JoinedMember extends Sharing implements Member {
 
   leave(): Promise<void> {
     this.#leaving ??= this.#leave();
-    if (this.#state === "failed") this.#unregister(); // Until then they show that it has failed.
+    if (this.#state === "failed") this.#unregister(); // Until then the metrics show that it has failed.
     return this.#leaving;
   }
 
@@ -247,7 +250,7 @@ export class JoinedMember extends Sharing implements Member {
     }
   }
 
-  /** Nothing may go on from here: an algorithm has violated its own invariants, or the disk has failed. */
+  /** An algorithm has violated its own invariants, or the disk has failed: the member must not continue. */
   fail(error: Error): void {
     this.#end("member-failed", `has failed: ${error.message}`, error);
   }
@@ -265,7 +268,7 @@ export class JoinedMember extends Sharing implements Member {
     this.#controller.abort(reason);
     this.state.host.close(reason);
     this.#leaving = this.#close();
-    this.#leaving.catch(() => {}); // The caller of `leave` is told what cannot be closed.
+    this.#leaving.catch(() => {}); // `leave()` reports errors of closing.
   }
 
   async #close(): Promise<void> {

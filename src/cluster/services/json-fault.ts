@@ -1,16 +1,16 @@
-/** Values that JSON would change silently: rejected with the path of the fault. A value without a fault passes quickly. */
+/** Rejects values that JSON would change silently, with the path of the fault. Values without a fault pass quickly. */
 import { unexpected } from "../../core/errors.ts";
 
 /**
- * Returns the fault of a value as a sentence, or null. Faults are fields that are undefined, and keys that JSON drops: those of an
- * array that are not indices, and those that are not enumerable.
+ * Returns the fault of a value as a sentence, or null. Faults are fields that are undefined, and keys that JSON drops:
+ * those of an array that are not indices, and those that are not enumerable.
  */
 export const jsonFault = (value: unknown, path: string): string | null =>
   isPlain(value, undefined) ? null : faultIn(value, path);
 
 /**
- * Returns the fault of a machine's state, or null.
- * @param checked an earlier state without a fault, or undefined. Parts that the two share are not checked again.
+ * Returns the fault of a state machine's state, or null.
+ * @param checked an earlier state without a fault, or undefined. Shared parts are not checked again.
  */
 export function stateFault(state: unknown, checked: unknown, path: string): string | null {
   try {
@@ -54,7 +54,10 @@ function areFieldsPlain(fields: Fields, checked: unknown): boolean {
   return !hasStray(fields, shown, checked);
 }
 
-/** To count the keys of something long takes longer than all else. Of what takes the place of an earlier one, it waits until all is looked at. */
+/**
+ * Counting the keys of a long object is the slowest part. If it replaces an earlier value, the count is left to the
+ * complete check.
+ */
 const MAX_COUNTED = 1_000;
 
 const hasStray = (value: object, shown: number, checked: unknown): boolean =>
@@ -66,7 +69,7 @@ function isPlainObject(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The first fault, in words: there is one. */
+/** Describes the first fault. The value must have one. */
 function faultIn(value: unknown, path: string): string {
   if (typeof value === "number") {
     if (Object.is(value, -0)) return `expected ${path} to be a number that JSON keeps, got -0`;

@@ -1,6 +1,6 @@
 /**
- * The list of members that this member's journal knows: that of the last change that it has heard of. So after a restart it knows
- * whom to call before the log has told it anything. Absent while the members are those that founded the cluster.
+ * The list of members in this member's journal: that of the last change that it has applied. After a restart it uses this
+ * list to connect, before it has read the log. Absent while the members are the founders of the cluster.
  */
 import { EnvironmentError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -20,7 +20,7 @@ export class KnownMembers {
     return this.#list;
   }
 
-  /** @returns false of a list that is known, or older: after a restart the log tells it anew. */
+  /** @returns false if the list is not newer: after a restart the log repeats earlier ones. */
   note(list: MemberList): boolean {
     if (this.#list !== null && list.revision <= this.#list.revision) return false;
     this.#list = list;
@@ -28,7 +28,7 @@ export class KnownMembers {
     return true;
   }
 
-  /** Another member says so, which knows a later list. */
+  /** Another member, which knows a later list, has reported that this one was removed. */
   noteRemoved(self: NodeId): void {
     if (this.#list === null || this.#list.removed.includes(self)) return;
     const members = this.#list.members.filter(({ member }) => member !== self);

@@ -1,4 +1,4 @@
-/** What the calls of a member may be given, beside the rules of `protocols/known-options.ts`. */
+/** Rules for the options of a member's calls, in addition to those of `protocols/known-options.ts`. */
 import { UsageError } from "../../core/errors.ts";
 import { callback, isObject, needed, type Rule } from "../../protocols/known-options.ts";
 
@@ -13,26 +13,26 @@ export const positive: Rule = {
   wanted: "a whole number > 0",
   accepts: (value) => Number.isSafeInteger(value) && (value as number) > 0,
 };
-/** Of a wait; `Infinity` is for ever. */
+/** A time to wait; `Infinity` for no limit. */
 export const duration: Rule = {
   wanted: "a number of milliseconds above 0",
   accepts: (value) => typeof value === "number" && value > 0,
 };
-/** What it is is looked at where it is used. */
+/** Its type is checked where it is used. */
 export const anything: Rule = { wanted: "anything", accepts: () => true };
 export const work: Rule = needed(callback);
-/** An `AbortController` in place of its signal would fail only when somebody waits for it, with a timer set already. */
+/** An `AbortController` in place of its signal would otherwise fail only when the call waits, after a timer has been set. */
 export const signal: Rule = {
   wanted: "an AbortSignal",
   accepts: isSignal,
   shown: (value) => (value instanceof AbortController ? CONTROLLER : undefined),
 };
-/** `console` is one, and so are those of pino and winston. */
+/** Accepts `console`, and loggers of pino and winston. */
 export const logger: Rule = {
   wanted: "a logger: an object with the functions info, warn and error, such as console",
   accepts: (value) => isObject(value) && ["info", "warn", "error"].every((name) => isFunctionOf(value, name)),
 };
-/** prom-client's `Registry` is one. */
+/** Accepts prom-client's `Registry`. */
 export const registry: Rule = {
   wanted:
     "a registry of metrics: an object with the functions registerMetric and removeSingleMetric, such as prom-client's Registry",
@@ -65,7 +65,7 @@ function isFunctionOf(value: object, name: string): boolean {
   return typeof (value as Record<string, unknown>)[name] === "function";
 }
 
-/** Or what looks like one: there are several implementations. */
+/** Accepts similar objects too: there are several implementations. */
 function isSignal(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignal>;

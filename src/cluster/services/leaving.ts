@@ -1,4 +1,4 @@
-/** The last things that a member does: others need not wait for what it can give back or say by itself. */
+/** How a member leaves: it releases and announces as much as it can, so that others need not wait. */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
 import type { TcpTransport } from "../../runtime/transport/tcp.ts";
@@ -15,7 +15,7 @@ export interface Leaving {
   readonly transport: Pick<TcpTransport<never>, "peers">;
 }
 
-/** How long a leaving member waits for work under its leadership to end, and for its last messages to be taken. */
+/** How long a leaving member waits for work under its leadership to end, and for its last messages to be sent. */
 const LAST_WORK_MS = 1_000;
 const LAST_WORDS_MS = 1_000;
 const DRAIN_EVERY_MS = 5;
@@ -34,7 +34,7 @@ export async function leaveInOrder(of: Leaving, reason: CoordinationError): Prom
   await drain(of);
 }
 
-/** The last messages are on their way to the members that can be reached. */
+/** Waits until the last messages have been sent to the reachable members. */
 async function drain({ platform: { clock, timers }, state, transport }: Leaving): Promise<void> {
   const until = clock.now() + LAST_WORDS_MS;
   const isWaiting = (): boolean =>

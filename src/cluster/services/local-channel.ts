@@ -1,6 +1,6 @@
 /**
- * The channel as this process uses it: what it sends and reads, and what the group does meanwhile. Nothing is handed to the
- * algorithm while the group changes, so what waits here is sure not to have been sent.
+ * The channel for this process: its sends and reads, and the state of the group. While the group changes, it gives the
+ * algorithm no messages, so messages that wait here have certainly not been sent.
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
@@ -26,7 +26,7 @@ import { ReaderPressure } from "./reader-pressure.ts";
 import { type Feed, feed } from "./reading.ts";
 import type { AlgorithmEvent } from "./wired.ts";
 
-/** What a channel may ask of the multicast below it. */
+/** The multicast below a channel. */
 export interface ChannelEngine {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly name: string;
@@ -34,21 +34,21 @@ export interface ChannelEngine {
   readonly transport: Transport;
   readonly self: NodeId;
   readonly maxWaiters: number;
-  /** What fits one multicast. */
+  /** The limits of one multicast. */
   readonly bounds: Bounds;
   takes(command: string): boolean;
   command(command: Tagged): void;
-  /** Whether there is room on the links to these members, as far as they can be reached. */
+  /** Whether the links to these members have space, as far as they are reachable. */
   hasRoom(members: readonly NodeId[]): boolean;
-  /** Sends the other members whether readers of this channel keep up here. */
+  /** Tells the other members whether readers of this channel keep up here. */
   sendPressure(isFull: boolean): void;
 }
 
 /** How long senders wait for a reader that takes nothing. */
 const PATIENCE_MS = 10_000;
-/** What was sent before its member leaves has so long to be settled. */
+/** How long a leaving member waits for its messages to be settled. */
 const LAST_SENDS_MS = 500;
-/** Links that were full have room again soon. */
+/** How soon to check again whether full links have space. */
 const RETRY_MS = 5;
 /** Changes of the group that wait for their readers. */
 const MAX_VIEWS = 1_000;
@@ -68,14 +68,14 @@ export class LocalChannel implements UsedChannel {
   #standing: Exclude<ChannelState, "stalled"> = "outside";
   #isStalled = false;
   #said: ChannelView | null = null;
-  /** How often this program has opened it and not closed it again. */
+  /** How many uses this program has open. */
   #uses = 0;
-  /** What comes before the first reader; null once a reader does, and while no program uses the channel. */
+  /** Messages before the first reader; null once there is a reader, and while no program uses the channel. */
   #backlog: ChannelReader | null;
   #delivered = 0;
   #unread = 0;
   #closed: CoordinationError | null = null;
-  /** Looks again whether the links have room. */
+  /** Checks again whether the links have space. */
   #retry: Timer | null = null;
   #onLeft: (() => void) | null = null;
 
@@ -98,7 +98,7 @@ export class LocalChannel implements UsedChannel {
       maxWaiting: maxWaiters,
       bounds,
       settled: isOrdered ? "delivered" : "stable",
-      // The message, and with an agreed order the number that was agreed.
+      // The message, and with an agreed order the agreed number.
       carried: transport === "log" ? null : isOrdered ? 2 : 1,
       mayHand: () => this.#mayHand(),
       hand: (payload) => engine.command({ type: "send", payload } as Tagged),
@@ -112,7 +112,7 @@ export class LocalChannel implements UsedChannel {
     });
   }
 
-  /** Of the view. */
+  /** The members of the view. */
   get members(): readonly NodeId[] {
     return this.#members;
   }
@@ -131,7 +131,7 @@ export class LocalChannel implements UsedChannel {
     return this.#uses > 0 || isRead || waiting + inFlight > 0;
   }
 
-  /** Its multicast runs. */
+  /** The multicast has started. */
   begin(): void {
     this.#kept.begin();
   }
@@ -181,12 +181,12 @@ export class LocalChannel implements UsedChannel {
     }
   }
 
-  /** Another member says whether its readers keep up. */
+  /** Another member reports whether its readers keep up. */
   onPressure(from: NodeId, isFull: boolean): void {
     this.#pressure.receive(from, isFull);
   }
 
-  /** Settles what was sent and tells the others that this member leaves; those that wait for it may give up. */
+  /** Settles sent messages, and tells the others that this member leaves. Callers may stop waiting for it. */
   async leave(reason: CoordinationError): Promise<void> {
     this.#sending.stop(reason);
     await Promise.race([this.#sending.idle(), sleep(this.#engine.platform.timers, LAST_SENDS_MS, { ref: false })]);
@@ -198,7 +198,7 @@ export class LocalChannel implements UsedChannel {
     await left;
   }
 
-  /** Nothing comes from its multicast any more. */
+  /** The multicast delivers no more. */
   stop(): void {
     this.#pressure.stop();
     this.#engine.platform.timers.cancel(this.#retry);
@@ -214,13 +214,13 @@ export class LocalChannel implements UsedChannel {
     for (const reader of this.#readers) reader.close(reason);
   }
 
-  // For the uses of it.
+  // Called by the uses.
 
   send(value: unknown, options: SendOptions, use: object): Promise<Sent> {
     return this.#sending.send(value, options, use);
   }
 
-  /** From now on; the first one gets what has come before, too. */
+  /** From now on; the first reader also gets the retained earlier messages. */
   read(state?: () => unknown): ChannelReader {
     const begin = (): ChannelReader => {
       const reader = this.#backlog ?? this.#reader();
@@ -260,7 +260,10 @@ export class LocalChannel implements UsedChannel {
     return { view: this.#view, members: this.#members, state: this.#state };
   }
 
-  /** This member, too. A program that awaits a send where it reads waits for itself, until its reader is given up. */
+  /**
+   * Includes this member. A program that awaits a send in its read loop waits for itself, until senders stop waiting for
+   * its reader.
+   */
   get #slow(): readonly NodeId[] {
     const slow = this.#pressure.slowAmong(this.#members);
     return this.#pressure.isFull ? [...slow, this.#engine.self].sort((a, b) => a - b) : slow;
@@ -293,7 +296,7 @@ export class LocalChannel implements UsedChannel {
     return reader;
   }
 
-  /** Senders wait while any reader here has too much unread. */
+  /** Senders wait while any reader here has too many unread bytes. */
   #lookAtReaders(): void {
     this.#pressure.set([...this.#readers].some((reader) => reader.isFull));
   }
@@ -309,7 +312,7 @@ export class LocalChannel implements UsedChannel {
     this.#view = view;
     this.#members = Object.freeze([...members]);
     this.#isStalled = false;
-    if (!members.includes(this.#engine.self)) return this.#stand("outside"); // What it has said is said again once it is back.
+    if (!members.includes(this.#engine.self)) return this.#stand("outside"); // Its messages are sent again once it is back.
     this.#sending.installed();
     this.#stand("member");
   }

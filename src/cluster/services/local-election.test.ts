@@ -7,7 +7,7 @@ import { LocalElection } from "./local-election.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Member 1 in an election in which the test decides who leads. */
+/** Member 1 in an election whose leader the test decides. */
 function played() {
   const commands: string[] = [];
   const engine = {
@@ -31,7 +31,7 @@ function played() {
 const turn = () => vi.advanceTimersByTimeAsync(0);
 const untilAborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener("abort", resolve));
 
-test("a grant for which this member has resigned since is no leadership", async () => {
+test("a grant after which this member has resigned is not a leadership", async () => {
   const { election, commands, elect } = played();
   const led = election.lead(({ token }) => token);
   election.elected(1, 3, undefined);

@@ -1,4 +1,4 @@
-/** The election as this process uses it: whether it campaigns, what it does while it leads, and who watches. */
+/** An election for this process: whether it campaigns, its work while it leads, and its watches. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { Counts } from "../../runtime/metrics.ts";
@@ -10,19 +10,19 @@ import { onAbort } from "./on-abort.ts";
 import { type Feed, feed } from "./reading.ts";
 import { isGivenUp, OwnTenure } from "./tenure.ts";
 
-/** What the election may ask of the log. */
+/** The log, for an election. */
 export interface ElectionEngine {
   readonly platform: Pick<Platform, "clock" | "timers">;
   readonly name: string;
   readonly self: NodeId;
   readonly counts: Pick<Counts, "leaderships">;
-  /** Who leads at this moment, whatever events are on their way. */
+  /** The present leader, though its event may not have arrived yet. */
   readonly leader: NodeId | null;
   /** Requests the grant. */
   stand(): void;
-  /** Withdraws the request, or gives the grant back. */
+  /** Withdraws the request, or releases the grant. */
   resign(): void;
-  /** The leader has changed in this member's eyes. */
+  /** The leader has changed, as far as this member knows. */
   onChange(change: LeaderChange): void;
 }
 
@@ -32,7 +32,7 @@ export class LocalElection {
   readonly #changes: Feed<LeaderChange> = feed((_waiting, latest) => [latest]);
   #now: LeaderChange = NOBODY;
   #said: LeaderChange = NOBODY;
-  /** While this member leads, whether it works or not. */
+  /** Set while this member leads, whether or not its work runs. */
   #tenure: OwnLeadership | null = null;
   #campaign: Campaign | null = null;
   #closed: CoordinationError | null = null;
@@ -67,7 +67,7 @@ export class LocalElection {
     return { token: this.#tenure?.token ?? null, isHeld: this.#tenure?.isHeld ?? false, waiting: 0 };
   }
 
-  /** Whether this process leads, and not only as the algorithm sees it: it has work to do. */
+  /** Whether this process leads and has work under its leadership. */
   get leads(): boolean {
     return this.#campaign !== null && this.#tenure?.isHeld === true;
   }
@@ -99,30 +99,30 @@ export class LocalElection {
     }
   }
 
-  /** The campaign is over. */
+  /** The campaign has ended. */
   #rest(): void {
     this.#tenure?.end(new CoordinationError("released", "released", `${this.#what} continues without this member`));
     if (this.leader === this.#engine.self) this.#change(NOBODY);
     this.#engine.resign();
   }
 
-  /** @param metadata what the leader has others know of it */
+  /** @param metadata published by the leader */
   elected(leader: NodeId, token: number, metadata: unknown): void {
     const { self } = this.#engine;
     if (leader === self && this.#engine.leader !== self) return; // It has stepped down since.
-    if (this.#engine.leader === null) return; // It has been lost since.
+    if (this.#engine.leader === null) return; // Leadership has been lost since.
     const isSame = leader === this.#now.leader && token === this.#now.token;
     if (isSame && this.#tenure?.isHeld !== false) return;
     this.#change({ leader, token, ...(metadata === undefined ? {} : { metadata }) });
     if (leader === self) this.#beginTenure(token);
   }
 
-  /** @param token of the leadership that is over; null: of any */
+  /** @param token the leadership that has ended; null: any */
   deposed(token: number | null, why?: string): void {
     if (token === null || token === this.#now.token) this.#change(NOBODY, why);
   }
 
-  /** @param until how long it is certain, on the platform's clock */
+  /** @param until when it expires unless renewed, by the platform's clock */
   confirmed(token: number, until: number | null): void {
     if (this.#tenure?.token === token) this.#tenure.confirm(until);
   }
@@ -136,7 +136,7 @@ export class LocalElection {
     this.#engine.resign();
   }
 
-  /** The algorithm would not let this member stand: the campaign ends with that error, once no work goes on any more. */
+  /** The log refused the candidacy: the campaign ends with this error, once its work has ended. */
   refuse(error: Error): void {
     this.#campaign?.refuse(error);
   }
@@ -148,7 +148,7 @@ export class LocalElection {
     this.#changes.close(reason);
   }
 
-  /** Waits to be elected and works, again and again. */
+  /** Repeatedly waits to be elected, and works. */
   async #campaigning<T>(campaign: Campaign, work: (leadership: Leadership) => T | Promise<T>): Promise<T> {
     this.#engine.stand();
     for (;;) {
@@ -203,7 +203,7 @@ export class LocalElection {
     this.#said = this.#now;
   }
 
-  /** The clock was faster than the algorithm: it may still believe that it leads. */
+  /** The clock was ahead of the algorithm, which may still believe that this member leads. */
   #overdue(tenure: OwnLeadership): void {
     if (tenure !== this.#tenure) return;
     this.#change(NOBODY);
@@ -234,9 +234,9 @@ const leadRules = { signal };
 const NOBODY: LeaderChange = { leader: null, token: null };
 
 class OwnLeadership extends OwnTenure implements Leadership {
-  /** It was given up by this process, which has to stand again. */
+  /** This process gave it up, and must stand again. */
   mustStand = false;
-  /** Called when it ends, once there is work under it. */
+  /** Called when it ends, if there was work under it. */
   onEnd: (reason: CoordinationError) => void = () => {};
 
   constructor(
@@ -304,8 +304,8 @@ const comesOf = ({ signal }: OwnLeadership, error: unknown): boolean =>
   error === signal.reason || (error instanceof Error && (error.name === "AbortError" || error.cause === signal.reason));
 
 /**
- * An election as a program has it. What is behind it is closed while no program uses it, and opened again for the next use: so a handle may
- * be kept for as long as you like, or made for each use.
+ * An election handle of a program. The election behind it is closed while unused, and opened again for the next use. So a
+ * program may keep a handle or make one for each use.
  */
 export class ElectionHandle implements Election {
   readonly #open: () => LocalElection;
@@ -315,8 +315,8 @@ export class ElectionHandle implements Election {
   #local: LocalElection;
 
   /**
-   * @param find what is open of that name, if anything is.
-   * @param beforeLead is called before each campaign by this handle, with what is open, and may refuse it.
+   * @param find the open election of that name, if there is one.
+   * @param beforeLead called before each campaign by this handle, with the election open; it may throw.
    */
   constructor(open: () => LocalElection, find: () => LocalElection | null, beforeLead: () => void = () => {}) {
     this.#open = open;
@@ -326,7 +326,7 @@ export class ElectionHandle implements Election {
     this.name = this.#local.name;
   }
 
-  /** It is not opened for this: what is put away has no leader. */
+  /** Does not open the election: a closed one has no leader. */
   get leader(): NodeId | null {
     const local = this.#local.isRetired ? this.#find() : this.#local;
     return local?.leader ?? null;

@@ -1,4 +1,4 @@
-/** Changes of the list of members, as a member asks for them. */
+/** The calls of `member.cluster`: changes of the list of members. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import type { MachineDefinitions } from "../../protocols/service/coordination-service/machines.ts";
@@ -30,22 +30,22 @@ export interface LocalMembersOptions {
   readonly machines: MachineDefinitions;
   readonly service: ServiceHost;
   readonly cluster: string;
-  /** Whether traffic may leave this machine: encrypted, or since its user says so. */
+  /** Whether traffic may leave this machine: it is encrypted, or the user has allowed it. */
   readonly mayLeave: boolean;
-  /** Those that founded the cluster, with their journals: before its first change that is the list. */
+  /** The founders of the cluster, with their journals: they are the list before its first change. */
   founders(): readonly Founder[];
 }
 
-/** How often it is looked whether a change is in effect. */
+/** How often to check whether a change has taken effect. */
 const LOOK_EVERY_MS = 20;
-/** A leader that does not get rid of it in time goes on, and is asked anew. */
+/** A leader that cannot transfer leadership in this time continues to lead, and is asked again. */
 const ASK_AGAIN_MS = 500;
 
 const newRules = { id: may.needed(may.natural), address: may.needed(may.text) };
 const type = may.needed(may.oneOf("add", "promote", "remove"));
 const knownRules = { type, id: may.needed(may.natural) };
 
-/** Of a member as it joins. */
+/** The object for a member that joins. */
 export function membersOf(
   { config, founders, identity }: Pick<Membership, "config" | "founders" | "identity">,
   service: ServiceHost,
@@ -141,7 +141,7 @@ export class LocalMembers implements ClusterMembers {
     requireOptions("snapshot", options, callRules);
     const { service, cluster, machines } = this.#around;
     return service.call({ what: "saving a snapshot", changes: false, ...options }, async () => {
-      await service.query({ type: "members" }); // Then this replica has all that was acknowledged before.
+      await service.query({ type: "members" }); // A read barrier: now this replica has everything acknowledged before.
       const data = service.look(({ replica }) => asItStands(replica.data, machines)) as Data;
       const { clock, timers } = service.platform;
       const header = { cluster, member: service.self, at: clock.wall(), revision: data.revision, salvaged: null };
@@ -163,7 +163,7 @@ export class LocalMembers implements ClusterMembers {
     });
   }
 
-  /** Before the first change: the list as it has been all along. */
+  /** Before the first change, puts the initial list into the log. */
   async #found(isWanted: IsWanted): Promise<void> {
     await this.#around.service.submit({ type: "foundMembers", members: [...this.#around.founders()] }, isWanted);
   }

@@ -1,4 +1,4 @@
-/** The failure detector of a member: which of the others can be reached, and whether they are a majority. */
+/** The failure detector of a member: which other members are reachable, and whether they are a majority. */
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Tagged } from "../../core/protocol.ts";
 import type { AnyProtocol } from "../../protocols/entry.ts";
@@ -19,23 +19,23 @@ export interface MemberDetectorOptions {
   readonly protocol: AnyProtocol;
   readonly trace: MemberTrace;
   send(to: NodeId, envelope: Envelope): SendResult;
-  /** A member is suspected from now on, or not any more. */
+  /** A member is suspected from now on, or no longer. */
   onSuspicion(node: NodeId, isSuspected: boolean): void;
   publish(event: MemberEvent): void;
   onFatal(error: Error): void;
 }
 
-/** More often is of no use to the detector. */
+/** The detector does not need signs of life more often. */
 const HEAR_EVERY_MS = 50;
 
 export class MemberDetector {
   readonly #options: MemberDetectorOptions;
   #host: Host<never>;
-  /** The other members, and those of all that vote. */
+  /** The other members, and the voters among all. */
   #others: readonly NodeId[];
   #voters: readonly NodeId[];
   readonly #suspected = new Set<NodeId>();
-  /** Members that have been heard since this one started: of the others nothing is known, suspected or not. */
+  /** Members that have sent something since this one started. Nothing is known about the others, suspected or not. */
   readonly #met = new Set<NodeId>();
   readonly #heardAt = new Map<NodeId, number>();
   #runs = false;
@@ -47,19 +47,19 @@ export class MemberDetector {
     this.#host = this.#watching(this.#others);
   }
 
-  /** Members that can be reached, this one among them. */
+  /** The number of reachable members, including this one. */
   get reachable(): number {
     return 1 + this.reachablePeers.length;
   }
 
-  /** Whether a majority of the voters can be reached. */
+  /** Whether a majority of the voters is reachable. */
   get hasQuorum(): boolean {
     const { self } = this.#options;
     const reached = this.#voters.filter((node) => node === self || this.#isReachable(node));
     return 2 * reached.length > this.#voters.length;
   }
 
-  /** Voters first. */
+  /** Reachable other members, voters first. */
   get reachablePeers(): readonly NodeId[] {
     const reachable = this.#others.filter((node) => this.#isReachable(node));
     const votes = (node: NodeId): boolean => this.#voters.includes(node);
@@ -90,7 +90,7 @@ export class MemberDetector {
     this.#host.receive(from, body as never, UNNAMED);
   }
 
-  /** A member that sends anything is alive, though its heartbeats may be queued behind that. */
+  /** Any message shows that its sender is alive, though its heartbeats may be queued behind it. */
   hear(node: NodeId): void {
     this.#meet(node);
     const now = this.#options.platform.clock.now();
@@ -99,7 +99,7 @@ export class MemberDetector {
     this.#command({ type: "hear", node } as Tagged);
   }
 
-  /** The others need not wait for this member's heartbeats. */
+  /** Tells the others not to wait for this member's heartbeats. */
   sayFarewell(): void {
     this.#command({ type: "leave" });
   }
@@ -109,7 +109,7 @@ export class MemberDetector {
     this.#host.stop();
   }
 
-  /** The members are these from now on. */
+  /** Replaces the list of members. */
   watch({ members, voters }: Pick<MemberList, "members" | "voters">): void {
     const { self } = this.#options;
     const before = this.#others;
@@ -164,7 +164,7 @@ export class MemberDetector {
   #detected({ type, node }: Tagged & { readonly node?: NodeId }): void {
     if (node === undefined) return;
     const isSuspected = type === "suspected";
-    if (isSuspected === this.#suspected.has(node)) return; // A detector that has just begun was told.
+    if (isSuspected === this.#suspected.has(node)) return; // A new detector gets the known suspicions as commands.
     this.#watchingQuorum(() => {
       if (isSuspected) this.#suspected.add(node);
       else this.#suspected.delete(node);

@@ -1,6 +1,6 @@
 /**
- * Has this member do what the list of members says: whom it calls, whom it lets in, whom its failure detector watches. The list comes
- * from the log; before the log has told it anything, from the journal.
+ * Applies the list of members: which members this one connects to, accepts, and watches with its failure detector. The list
+ * comes from the log, and before the log has been read, from the journal.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { listed } from "../../protocols/service/coordination-service/member-list.ts";
@@ -17,7 +17,7 @@ export interface MemberDirectoryOptions {
   readonly transport: Pick<TcpTransport<never>, "peers" | "setPeer" | "removePeer">;
   /** The list has changed. */
   onChanged(list: MemberList): void;
-  /** This member is none any more. */
+  /** This member has been removed. */
   onRemoved(): void;
 }
 
@@ -26,9 +26,9 @@ type Of = Pick<Membership, "id" | "known" | "identity">;
 export class MemberDirectory {
   readonly #of: Of;
   readonly #options: MemberDirectoryOptions;
-  /** Where members have said that they are, and what the list said then. */
+  /** The addresses from which members have called, and their addresses on the list at that time. */
   readonly #said = new Map<NodeId, { readonly address: HostPort; readonly listed: string }>();
-  /** Whose journals are being written down. */
+  /** Members whose journals are being registered in the log. */
   readonly #naming = new Set<NodeId>();
 
   constructor(of: Of, options: MemberDirectoryOptions) {
@@ -46,13 +46,13 @@ export class MemberDirectory {
     if (known.list !== null) this.#follow(known.list);
   }
 
-  /** A member is about to be let in that is to be called there; it may know a later list than this one. */
+  /** A member is about to be accepted that can be reached at this address. It may know a later list. */
   heardOf(node: NodeId, address: HostPort): void {
     const { service, transport } = this.#options;
     const { list } = this.#of.known;
     this.#said.set(node, { address, listed: addressOf(list, node) });
     service.meet(node);
-    // All have been started with one list, and may have moved since.
+    // All founders started with one list, but may have moved since.
     const known = list === null ? transport.peers.find(({ id }) => id === node) : undefined;
     const place = parseHostPort(known?.address ?? "");
     if (place === null) transport.setPeer(node, address);
@@ -75,8 +75,8 @@ export class MemberDirectory {
   }
 
   /**
-   * Where it may be. Of what the list has come to say since it called, this member may be told long after it was so: the member may have
-   * moved again before it called, or after.
+   * The possible addresses of a member. The list may report a change much later than it was made, so the member may have
+   * called from its address before or after that change.
    */
   #placesOf(member: NodeId, address: string): HostPort[] {
     const said = this.#said.get(member);
@@ -85,20 +85,20 @@ export class MemberDirectory {
     return [place, said?.address].filter((each) => each !== null && each !== undefined);
   }
 
-  /** It knows a later list than this one, on which it may stand. */
+  /** The member knows a later list, which may include it. */
   #isAhead(node: NodeId): boolean {
     return this.#said.get(node)?.listed === "" && !this.#of.identity.isRemoved(node);
   }
 
-  /** The members agree on whose journal it is before anybody relies on it. */
+  /** The members agree on whose journal it is before any of them relies on it. */
   async #name(node: NodeId, journal: string): Promise<void> {
     const { service } = this.#options;
-    if (this.#naming.has(node) || service.leader === null) return; // It calls again.
+    if (this.#naming.has(node) || service.leader === null) return; // It will call again.
     this.#naming.add(node);
     try {
       await service.submit({ type: "nameJournal", member: node, journal }, () => false);
     } catch {
-      // It calls again.
+      // It will call again.
     } finally {
       this.#naming.delete(node);
     }

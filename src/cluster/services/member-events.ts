@@ -1,4 +1,4 @@
-/** Events for readers at their own pace: the latest are kept, and how many were lost is said. */
+/** Events for readers at their own pace: the latest are kept, and the number of lost ones is reported. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { MemberList } from "../../protocols/service/coordination-service/member-words.ts";
 import type { Disagreement } from "../../runtime/transport/identity.ts";
@@ -9,12 +9,12 @@ const MAX_WAITING = 1_000;
 export function latestEvents(waiting: readonly MemberEvent[], event: MemberEvent): MemberEvent[] {
   if (waiting.length < MAX_WAITING) return [...waiting, event];
   const [first, ...others] = waiting;
-  // The notice takes a place itself: so the first time two are lost.
+  // The `dropped` event takes a slot itself, so two events are lost the first time.
   const lost = first?.type === "dropped" ? first.events + 1 : 2;
   return [{ type: "dropped", events: lost }, ...others.slice(1), event];
 }
 
-/** Another member is of another group, or is of this one again. */
+/** This member refuses the messages of another node, or accepts them again. */
 export const refusalEvent = (node: NodeId, found: Disagreement | null): MemberEvent =>
   found === null
     ? { type: "node-accepted", node }

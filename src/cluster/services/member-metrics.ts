@@ -1,4 +1,4 @@
-/** What Prometheus is told of a member. */
+/** The Prometheus metrics of a member. */
 import type { PeerStatus } from "../../runtime/admin-pages.ts";
 import { linksOf, type Metric, networkMetrics, serviceMetrics } from "../../runtime/metric-table.ts";
 import type { Counts } from "../../runtime/metrics.ts";

@@ -17,24 +17,24 @@ interface MemberPages {
   readonly place: AdminPlace;
   readonly counts: Counts;
   readonly metrics: readonly Metric[];
-  /** Null where faults cannot be injected. */
+  /** Null if faults cannot be injected. */
   readonly injector: FaultInjector | null;
   readonly sessions: Sessions;
   readonly trace: Broadcast<TraceEntry>;
   status(): MemberStatus;
   missing(): string | null;
-  /** How the member stands in the replicated service; null before it has started. */
+  /** The view of the replicated service; null before it has started. */
   view(): View | null;
 }
 
-/** Where a member shows its pages, and who may see them. */
+/** Address and access of the pages. */
 export interface AdminPlace {
   readonly address: HostPort;
   readonly tls: AdminTls | null;
   readonly isReadOnly: boolean;
 }
 
-/** What serves pages is loaded where there are any: without it, `import "coterie"` takes half the time. */
+/** Loads the server only if there are pages: otherwise `import "coterie"` would take twice as long. */
 export async function serveMemberPages({
   place,
   counts,
@@ -71,7 +71,7 @@ export async function serveMemberPages({
   });
 }
 
-/** The page `/status` says what it says of every node, and what `status()` says. */
+/** The page `/status`: the fields of every node's status, and those of `status()`. */
 function pageOf(status: MemberStatus): NodeStatus & MemberStatus {
   const { id, leader } = status;
   const role = leader === id ? "leader" : status.state;

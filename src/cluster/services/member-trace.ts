@@ -1,6 +1,6 @@
 /**
- * What a member of `join()` does, as one trace. Messages are recorded where they meet the transport, all else where it
- * happens, under the names of its part: `channel.room.delivered`. A node has one view in a trace: here that of the replicated service.
+ * The trace of a member of `join()`. Messages are recorded at the transport, everything else where it happens, under the
+ * names of its part: `channel.room.delivered`. A node has one view in a trace: here, that of the replicated service.
  */
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
@@ -12,11 +12,11 @@ import type { Envelope } from "./envelope.ts";
 
 /** How many lines may wait for one listener. */
 const CAPACITY = 10_000;
-/** Recorded by the member itself, or not its own. */
+/** Recorded by the member itself, or belonging to another one. */
 const NOT_OF_PARTS: ReadonlySet<TraceEntry["kind"]> = new Set(["start", "crash", "send", "receive", "lost"]);
 
 export class MemberTrace {
-  /** Null where nobody can listen, for want of admin pages. */
+  /** Null without admin pages, since there can be no listeners. */
   readonly stream: Broadcast<TraceEntry> | null;
   readonly #self: NodeId;
   readonly #clock: Pick<Clock, "stamp">;
@@ -50,7 +50,7 @@ export class MemberTrace {
     if (this.wanted) for (const id of ids()) this.#publish({ kind: "lost", id, to, why });
   }
 
-  /** Where the part of that path records what it does. @param isPicture whether its picture is that of the node. */
+  /** The trace sink of the part with that path. @param isPicture whether the part's view is that of the node. */
   of(path: readonly string[], isPicture = false): TraceSink<Vocabulary> {
     const trace = this;
     return {
@@ -59,7 +59,7 @@ export class MemberTrace {
       },
       record(entry) {
         if (NOT_OF_PARTS.has(entry.kind) || (entry.kind === "view" && !isPicture)) return;
-        if (entry.kind === "command" && path[0] === "detector") return; // Each sign of life is one.
+        if (entry.kind === "command" && path[0] === "detector") return; // Each sign of life is a command.
         trace.stream?.publish(named(entry, path));
       },
     };

@@ -1,4 +1,4 @@
-/** What `join()` was asked for, checked before anything is opened. */
+/** The options of `join()`, validated before anything is opened. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { readPems, readTls } from "../../runtime/certificate-files.ts";
@@ -29,22 +29,22 @@ export interface Membership {
   readonly admin: AdminPlace | null;
   readonly faultInjector: boolean;
   readonly counts: Counts;
-  /** The caller's, for the member's metrics; null where there is none. */
+  /** The caller's registry for the member's metrics; null if there is none. */
   readonly registry: MetricRegistry | null;
   readonly timing: Timing;
   readonly journal: Journal;
   readonly identity: GroupIdentity;
-  /** Who founded the cluster, as this member's journal knows; empty of a newcomer. */
+  /** The founders of the cluster, according to this member's journal; empty for a newcomer. */
   readonly founders: readonly NodeId[];
   readonly known: KnownMembers;
-  /** Where this member multicasts; null where it does not. */
+  /** Where this member multicasts; null if it does not. */
   readonly multicast: UdpPlace | null;
 }
 
 export const DEFAULT_CLUSTER = "coterie";
 export const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
-/** Slots of a member's journal: its owner, the group, the list of members, and those of the service. */
+/** The slots of a member's journal: its owner, the group, the list of members, and those of the service. */
 export const MAX_SLOTS = 16;
 
 function toStderr(level: LogLevel, text: string): void {
@@ -120,11 +120,11 @@ const knownPlace: Rules<MulticastPlace> = {
   port: may.needed(may.natural),
   interface: may.needed(may.text),
   ttl: may.natural,
-  key: { wanted: "a text or null", accepts: () => true }, // `settlePlace` looks at it, and shows it to nobody.
+  key: { wanted: "a text or null", accepts: () => true }, // `settlePlace` validates it, and keeps it out of error messages.
   maxDatagramBytes: may.positive,
 };
 
-/** Before anything is opened or waited for. @throws UsageError that names the option. */
+/** Validates the options before anything is opened. @throws UsageError that names the option. */
 export function requireJoinOptions(options: unknown): asserts options is JoinOptions {
   requireOptions<JoinOptions>(CALL, options, known);
   const { tls, admin, clients, limits, multicast } = options as JoinOptions;
@@ -140,7 +140,7 @@ export function requireJoinOptions(options: unknown): asserts options is JoinOpt
   if (multicast !== undefined) requireOptions(CALL, multicast, knownPlace, "multicast");
 }
 
-/** A newcomer has to know where there are members, and remembers what it has become. */
+/** A newcomer must know the address of another member. */
 export function requireWayIn({ existing = false, id, members }: JoinOptions): void {
   if (!existing) return;
   if (Object.keys(members).every((member) => Number(member) === id))
@@ -179,7 +179,7 @@ export async function membershipOf(
   };
 }
 
-/** @throws UsageError in the words of `join()`. */
+/** @throws UsageError in terms of `join()`. */
 function checked(
   platform: Platform,
   options: JoinOptions,
@@ -212,7 +212,7 @@ function placeOf({ multicast, tls }: JoinOptions, { datagrams }: Platform): UdpP
   return place;
 }
 
-/** Off loopback there is no password: the pages are read-only there, and encrypted unless that is switched off by name. */
+/** Off loopback, pages have no password: they are read-only there, and encrypted unless that is explicitly off. */
 function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
   if (given === undefined) return null;
   const { address: text, tls, readOnly }: AdminOptions = typeof given === "string" ? { address: given } : given;

@@ -1,7 +1,7 @@
 /**
- * Back-pressure of a channel: members whose readers cannot keep up send that to all, again and again, and senders wait for them. What a
- * member has sent is valid for a short time, so no sender waits for one that has crashed or cannot be reached. Soft state, as in Clark,
- * "The Design Philosophy of the DARPA Internet Protocols", SIGCOMM 1988, §10.
+ * Back-pressure of a channel: a member whose readers cannot keep up announces it repeatedly, and senders wait for it. An
+ * announcement is valid for a short time, so no sender waits for a member that has crashed or is unreachable. Soft state,
+ * as in Clark, "The Design Philosophy of the DARPA Internet Protocols", SIGCOMM 1988, §10.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
@@ -11,15 +11,15 @@ const VALID_MS = 1_250;
 
 export interface PressureOptions {
   readonly platform: Pick<Platform, "clock" | "timers">;
-  /** To all other members. */
+  /** Announces it to all other members. */
   send(isFull: boolean): void;
-  /** Senders may have one member less to wait for. */
+  /** Senders may have one member fewer to wait for. */
   onRelief(): void;
 }
 
 export class ReaderPressure {
   readonly #options: PressureOptions;
-  /** When each slow member has sent so last. */
+  /** When each slow member last announced it. */
   readonly #slow = new Map<NodeId, number>();
   #again: Timer | null = null;
   #expiry: Timer | null = null;
@@ -29,7 +29,7 @@ export class ReaderPressure {
     this.#options = options;
   }
 
-  /** Whether readers here keep up. */
+  /** Sets whether readers here fail to keep up. */
   set(isFull: boolean): void {
     if (isFull === this.isFull) return;
     this.isFull = isFull;
@@ -46,7 +46,7 @@ export class ReaderPressure {
     } else if (this.#slow.delete(from)) this.#options.onRelief();
   }
 
-  /** Those of these members that senders wait for. */
+  /** The slow ones among these members. */
   slowAmong(members: readonly NodeId[]): readonly NodeId[] {
     return members.filter((member) => this.#slow.has(member));
   }

@@ -1,23 +1,20 @@
-/** Values for readers at their own pace: each reader sees the latest, or a bounded backlog of all. */
+/** Delivers values to readers at their own pace: each reader gets the latest, or a bounded backlog. */
 
 import { type CoordinationError, isOwnEnd } from "./coordination-error.ts";
 import { onAbort } from "./on-abort.ts";
 
-/** What readers are told, and that there is nothing more to come. */
+/** A source of values with any number of readers. */
 export interface Feed<T> {
   publish(item: T): void;
-  /** No more will come. Once readers have read what waits for them they end, or reject with the reason if that is a failure. */
+  /** Publishes no more. Once readers have read their backlog they end, or reject with the reason if it is a failure. */
   close(reason: CoordinationError | null): void;
-  /** Whether anybody reads. */
+  /** Whether it has readers. */
   readonly isRead: boolean;
-  /** From now on, until one of the signals is aborted; `first` comes before all others. */
+  /** Values from now on, until one of the signals is aborted; `first` precedes all others. */
   read(signal: AbortSignal | undefined, first?: T, closed?: AbortSignal): AsyncIterableIterator<T>;
 }
 
-/**
- * @param keep what waits for a reader, oldest first, once the new item has been added to it: bounded by the writer
- * this function.
- */
+/** @param keep returns a reader's backlog with the new item, oldest first. It bounds the backlog. */
 export function feed<T>(keep: (waiting: readonly T[], item: T) => T[]): Feed<T> {
   const readers = new Set<Reader<T>>();
   let isClosed = false;
@@ -54,7 +51,7 @@ class Reader<T> implements AsyncIterableIterator<T> {
   #isEnded = false;
   readonly #forget: readonly (() => void)[];
   #failure: CoordinationError | null = null;
-  /** Calls of `next` that wait. */
+  /** Pending calls of `next`. */
   #callers: Caller<T>[] = [];
 
   constructor(

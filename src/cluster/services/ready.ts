@@ -1,4 +1,4 @@
-/** Waits until a member could have a lock or lead: it hears a majority, and knows who leads the log. */
+/** Waits until a member can acquire locks or lead: it reaches a majority, and knows the leader of the log. */
 
 import { MAX_WAIT_MS } from "../../runtime/longest-wait.ts";
 import type { Platform } from "../../runtime/platform/platform.ts";
@@ -13,11 +13,11 @@ export const readyRules: Rules<ReadyOptions> = { timeoutMs: duration, signal };
 export interface Waited {
   readonly platform: Platform;
   readonly events: Feed<MemberEvent>;
-  /** Of the member: aborted as it leaves or fails. */
+  /** The member's signal: aborted when it leaves or fails. */
   readonly signal: AbortSignal;
   /** Null if it is ready. */
   missing(): Missing | null;
-  /** Why other members refuse this one, or it refuses them, with the remedy; null if they do not. */
+  /** Why other members refuse this one, or it refuses them, with the remedy; null if there is no refusal. */
   obstacle(): string | null;
 }
 

@@ -1,4 +1,4 @@
-/** What a member turns away or does without, said once in the log and counted. */
+/** Counts and logs, once each, the messages that a member refuses or drops. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Log } from "../../runtime/log.ts";
 import { type Counts, count } from "../../runtime/metrics.ts";
@@ -15,7 +15,7 @@ export class RefusalNotes {
     this.#publish = publish;
   }
 
-  /** Only a link proves which member has sent something: a datagram at most that some member has. */
+  /** Only a link authenticates the sending member: a datagram shows at most that some member sent it. */
   datagram(from: NodeId, envelope: Envelope): void {
     count(this.#counts.refused, "forged");
     const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;

@@ -1,6 +1,6 @@
 /**
- * Messages that links refuse, since their queue is full or the fault injector keeps them off: they are offered again until the link
- * takes them, in order, and what comes later waits behind them.
+ * Messages that links refused, because their queue was full or the fault injector blocked them. They are offered again, in
+ * order, until the link accepts them; later messages wait behind them.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import type { Platform, Timer } from "../../runtime/platform/platform.ts";
@@ -15,7 +15,7 @@ export interface ResendingOptions<M> {
 }
 
 const AGAIN_MS = 20;
-/** For each member: the others do without one that cannot be reached for longer. */
+/** Per member: messages to a member that is unreachable for longer are dropped. */
 const MAX_WAITING = 10_000;
 const MAX_BYTES = 16 * 1024 * 1024;
 
@@ -42,7 +42,7 @@ export class Resending<M> {
     return result;
   }
 
-  /** A sender that can wait before it sends more to that member should: what does not fit is lost. */
+  /** Whether senders should wait before they send more to that member: messages beyond the limit are lost. */
   isFull(to: NodeId): boolean {
     const queue = this.#waiting.get(to);
     return queue !== undefined && (queue.messages.length > MAX_WAITING / 2 || queue.bytes > MAX_BYTES / 2);

@@ -1,11 +1,14 @@
-/** What a program asks for that would hold something through a member: the body of `POST /locks/NAME` and `POST /elections/NAME`. */
+/**
+ * The request of a program that wants to hold something through a member: the body of `POST /locks/NAME` and
+ * `POST /elections/NAME`.
+ */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { type Fields, strayField } from "../fields.ts";
 
 export interface SessionWish {
   /** Locks only: how long to wait at most. */
   readonly timeoutMs?: number;
-  /** From the grant on the caller says at least so often that it lives, or is taken for dead. Default: its connection is enough. */
+  /** The longest silence of the caller after the grant; then it counts as dead. Default: its open connection suffices. */
   readonly silenceMs?: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Elections and locks that a member lends to other programs of its machine, one session each. A program may die, or stand
- * still, without a word, and what it started run on for a moment: so unless it says that it is done, what it holds is
- * given back only when the last deadline that it was told has passed.
+ * Elections and locks that a member holds on behalf of other programs of its machine, one session each. A program may die
+ * or be paused without notice, and processes that it started may run on for a moment. So unless it reports that it is done,
+ * its lock is released only after the last deadline that it received.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,7 +16,7 @@ import { readWish } from "./session-wish.ts";
 import type { SessionWord } from "./session-words.ts";
 
 const MAX_SESSIONS = 128;
-/** Where a grant has no deadline: how long a leaving member waits for a program to say that it is done. */
+/** If a grant has no deadline: how long a leaving member waits for a program to report that it is done. */
 const LAST_WORK_MS = 1_000;
 
 type Held = Tenure;
@@ -25,7 +25,7 @@ export class Sessions implements SessionHost {
   readonly #member: Pick<Member, "mutex" | "election">;
   readonly #onRefused: () => void;
   readonly #open = new Map<string, Session>();
-  /** By the name of an election: this process campaigns once in each, so sessions take turns. */
+  /** By the name of an election. This process campaigns in it once, so sessions take turns. */
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
 
@@ -61,7 +61,7 @@ export class Sessions implements SessionHost {
     return this.#known(id).release();
   }
 
-  /** Holders are told that it is lost, and have time to stop. Nothing is lent from here on. */
+  /** Tells holders that their grants are lost, and gives them time to stop. Accepts no more sessions. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all([...this.#open.values()].map((session) => session.given));
@@ -97,12 +97,12 @@ async function lend(mutex: Mutex, session: Session, timeoutMs: number | undefine
   }
 }
 
-/** Work that throws ends the campaign also where leadership was lost: for another leadership another session is opened. */
+/** Work that throws ends the campaign, even after leadership was lost: another leadership needs another session. */
 async function campaignOnce(election: Election, session: Session): Promise<void> {
   const over = new Error("over");
   const campaign = new AbortController();
   let isElected = false;
-  // Leadership that is held ends in good order, by `hold`.
+  // `hold` ends existing leadership in order.
   const stopHeeding = onAbort(session.left, () => isElected || campaign.abort());
   if (session.left.aborted) campaign.abort();
   const work = async (leadership: Held): Promise<never> => {
@@ -132,7 +132,7 @@ class Session implements OpenSession {
   readonly #end = new Promise<void>((resolve) => {
     this.#over = resolve;
   });
-  /** The last deadline that the program was told, on the scale of `performance.now()`. */
+  /** The last deadline that the program received, on the scale of `performance.now()`. */
   #told: number | null = null;
   #silence: NodeJS.Timeout | undefined;
 
@@ -142,7 +142,7 @@ class Session implements OpenSession {
     this.#tell({ event: "waiting", session: this.id, monotonicNs: toMonotonicNs(performance.now()) });
   }
 
-  /** Aborted when the program has gone, is taken for dead, or is done. */
+  /** Aborted when the program has disconnected, counts as dead, or is done. */
   get left(): AbortSignal {
     return this.#left.signal;
   }
@@ -164,12 +164,12 @@ class Session implements OpenSession {
     return this.#end;
   }
 
-  /** To the end of what was lent. */
+  /** Follows the session to its end. */
   async follow(held: Promise<void>): Promise<void> {
     try {
       await held;
     } catch (error) {
-      if (this.left.aborted) return; // That is why.
+      if (this.left.aborted) return; // This is the reason.
       const code = error instanceof CoordinationError || error instanceof UsageError ? error.code : "failed";
       this.#tell({ event: "refused", code, message: (error as Error).message });
     } finally {
@@ -179,7 +179,7 @@ class Session implements OpenSession {
     }
   }
 
-  /** @throws CoordinationError if the member leaves, which would not wait for it any more. */
+  /** @throws CoordinationError if the member is leaving, which would not wait for it. */
   async hold(tenure: Held): Promise<void> {
     if (this.#closing.aborted) throw leaving();
     this.#isHolding = true;
@@ -200,12 +200,12 @@ class Session implements OpenSession {
     await anyAborted([this.#released.signal], this.#lastMoment());
   }
 
-  /** What the program was told to be its own has passed, and so, if it keeps to that, has what it started. */
+  /** Waits for the deadline that the program received. If it respects the deadline, so do the processes that it started. */
   async #lastMoment(): Promise<void> {
     const deadline = this.#told;
     if (deadline === null) return anyAborted([this.left], sleep(LAST_WORK_MS));
     const leftMs = (): number => Math.ceil(deadline - performance.now());
-    while (leftMs() > 0) await sleep(leftMs()); // A timer may fire a part of a millisecond early.
+    while (leftMs() > 0) await sleep(leftMs()); // A timer may fire a fraction of a millisecond early.
   }
 
   #until(deadline: number | null): { untilMs: number | null; monotonicNs: string | null } {
@@ -221,13 +221,13 @@ class Session implements OpenSession {
 
 const leaving = (): CoordinationError => new CoordinationError("member-left", "never-acquired", "this member leaves");
 
-/** A session says few words but `certain`, and the last of these is all that counts. */
+/** Most messages of a session are `certain`, and only the latest one matters. */
 function latestWords(waiting: readonly SessionWord[], word: SessionWord): SessionWord[] {
   const isReplaced = word.event === "certain" && waiting.at(-1)?.event === "certain";
   return [...(isReplaced ? waiting.slice(0, -1) : waiting), word];
 }
 
-/** Resolves once one of them is aborted, or with `other`; from then on it listens to none of them. */
+/** Resolves once one of them is aborted, or with `other`; then it removes all listeners. */
 async function anyAborted(signals: readonly AbortSignal[], other?: Promise<unknown>): Promise<void> {
   if (signals.some(({ aborted }) => aborted)) return;
   const stops: (() => void)[] = [];

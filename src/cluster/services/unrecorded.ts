@@ -1,4 +1,4 @@
-/** What stands where a host would name and record messages: members' are named and recorded where they meet the transport. */
+/** Placeholders for a host's names of messages: a member names and records messages at the transport. */
 import type { SendResult } from "../../runtime/transport/tcp.ts";
 
 export const UNNAMED = (): string => "";

@@ -1,7 +1,7 @@
 /**
- * Founds a cluster from a snapshot: makes a folder for each of its members, which know each other's journals from the start. As these
- * are new, no member of the old cluster is let in (`lost-journal`), and none lets one of these in. Where members have other ids, the
- * lists differ as well.
+ * Founds a cluster from a snapshot: makes a folder for each of its members, which know each other's journals from the
+ * start. The journals are new, so members of the old and of the new cluster refuse each other (`lost-journal`). If the
+ * members have other ids, the lists differ as well.
  */
 import { rm } from "node:fs/promises";
 import { type EnvironmentError, UsageError } from "../../core/errors.ts";
@@ -23,7 +23,7 @@ export interface NewCluster {
   readonly cluster: string;
   /** Names of their journals, by member. */
   readonly journals: ReadonlyMap<NodeId, string>;
-  /** From which on it counts. */
+  /** The first revision of the new cluster. */
   readonly revision: number;
   readonly records: readonly Raft["record"][];
 }
@@ -43,7 +43,7 @@ export function newCluster(
   };
 }
 
-/** @throws UsageError `folder-in-use` if there is a journal; EnvironmentError where the disk refuses */
+/** @throws UsageError `folder-in-use` if there is a journal; EnvironmentError if the disk fails */
 export async function makeFolder(
   platform: Platform,
   { cluster, journals, records }: NewCluster,
@@ -81,7 +81,7 @@ export interface Restoration {
   readonly log: Pick<Log, "warn">;
 }
 
-/** All of its folders, or none. @throws UsageError, EnvironmentError */
+/** Makes all of its folders, or none. @throws UsageError, EnvironmentError */
 export async function restoreCluster(snapshot: Snapshot, { folderOf, log, ...of }: Restoration): Promise<NewCluster> {
   for (const id of of.members) requireEmpty(folderOf(id));
   const made = newCluster(snapshot, of, realPlatform);

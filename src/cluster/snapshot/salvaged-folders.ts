@@ -1,4 +1,4 @@
-/** A snapshot out of the folders of members that are left, where no majority is. */
+/** Makes a snapshot from the folders of remaining members, when no majority is left. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "../../core/errors.ts";
@@ -17,13 +17,13 @@ export interface SalvagedSnapshot {
   readonly header: SnapshotHeader;
   /** The bytes of the file. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Whether the folders are of so many members that nothing acknowledged is missing. */
+  /** Whether the folders belong to enough members that nothing acknowledged is missing. */
   readonly isComplete: boolean;
 }
 
 /**
- * What the folder knows whose log is the longest. Of a cluster that runs a second one would be made, so a folder that is in use is
- * refused. @throws UsageError, EnvironmentError
+ * Saves the state of the folder whose log is the longest. A folder in use is refused: restoring from a running cluster
+ * would make a second one. @throws UsageError, EnvironmentError
  */
 export async function salvageFolders(folders: readonly string[]): Promise<SalvagedSnapshot> {
   for (const folder of folders) await requireUnclaimed(folder);
@@ -65,7 +65,7 @@ function requireOneCluster(kept: readonly KeptJournal[]): void {
     }
 }
 
-/** Or has never met it. */
+/** Whether the journal knows the other's name, or has never met it. */
 function knows({ group }: KeptJournal, { id, group: its }: KeptJournal): boolean {
   const remembered = group.others.find(({ node }) => node === id)?.journal;
   return remembered === undefined || remembered === its.journal;

@@ -1,6 +1,6 @@
 /**
- * A snapshot of what a cluster shares, as a file: a line that says what it is, the lines of `coordination-service/snapshot.ts`, and a
- * digest of all that. It is written and read a piece at a time.
+ * A snapshot of a cluster's shared state, as a file: a header line, the lines of `coordination-service/snapshot.ts`, and a
+ * digest of all of them. It is written and read piece by piece.
  *
  *     {"format":"coterie-snapshot","version":1,"cluster":"demo","member":2,"at":1795450000000,"revision":1207,"salvaged":null}
  *     {"digest":2166136261,"data":{"version":1,"revision":1207,…}}
@@ -28,20 +28,20 @@ const FORMAT = "coterie-snapshot";
 const VERSION = 1;
 const MAX_HEADER_BYTES = 65_536;
 
-/** Of the first line. */
+/** The content of the first line. */
 export interface SnapshotHeader {
   readonly cluster: string;
-  /** Whose replica it is. */
+  /** The member whose replica was saved. */
   readonly member: NodeId;
-  /** When it was so, in milliseconds since 1970. */
+  /** The time of the state, in milliseconds since 1970. */
   readonly at: number;
   readonly revision: number;
-  /** Null: of a cluster that ran, and linearizable. */
+  /** Null: saved from a running cluster, and linearizable. */
   readonly salvaged: Salvage | null;
 }
 
 interface Salvage {
-  /** The members whose folders were there, and those that voted. */
+  /** The members whose folders were available, and the voters. */
   readonly folders: readonly NodeId[];
   readonly voters: readonly NodeId[];
   /** Entries at the end of the log that may not have been committed. */
@@ -64,7 +64,10 @@ export interface Snapshot {
   readonly data: Data;
 }
 
-/** The bytes of the file; can be iterated more than once. @param data must not be changed. @param pause awaited between two parts */
+/**
+ * The bytes of the file; can be iterated more than once. @param data must not change. @param pause awaited between two
+ * parts
+ */
 export const snapshotFile = (
   header: SnapshotHeader,
   data: Data,
@@ -90,7 +93,10 @@ export const snapshotFile = (
 const digestLine = (digest: string): string => `sha256 ${digest}\n`;
 const DIGEST_BYTES = digestLine("0".repeat(64)).length;
 
-/** @param name for errors. @throws UsageError `bad-snapshot` for what is none, is cut off, was altered, or is of a later release */
+/**
+ * @param name for errors. @throws UsageError `bad-snapshot` if it is not a snapshot, is truncated, was modified, or comes
+ *   from a later release
+ */
 export async function readSnapshot(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   name: string,
@@ -141,7 +147,7 @@ export async function readSnapshot(
   return { header, data: reading.data };
 }
 
-/** Of the first line. */
+/** Parses the first line. */
 function headerIn(line: string, refuse: (why: string) => never): SnapshotHeader {
   const first = parsed(line);
   const { format, version, ...header } = (first ?? {}) as SnapshotHeader & { format?: unknown; version?: unknown };
@@ -154,7 +160,7 @@ function headerIn(line: string, refuse: (why: string) => never): SnapshotHeader 
   return wrong === null ? header : refuse(`and it is none: ${wrong}`);
 }
 
-/** @throws UsageError as `readSnapshot` does, and for a file that cannot be read */
+/** @throws UsageError as `readSnapshot` does, and if the file cannot be read */
 export async function readSnapshotFile(path: string): Promise<Snapshot> {
   try {
     return await readSnapshot(createReadStream(path, { highWaterMark: 1_048_576 }), path);

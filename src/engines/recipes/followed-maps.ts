@@ -1,4 +1,4 @@
-/** Maps that are watched in this process: their changes are asked for when the engine hints at one, and every now and then. */
+/** The maps that this process watches. It reads their changes after each hint of the engine, and periodically. */
 import type { Answer, ServiceEvent } from "../../protocols/service/coordination-service/operations.ts";
 import { isForeseen, type Store } from "../store.ts";
 import type { DeadKeys } from "./dead-keys.ts";
@@ -10,13 +10,13 @@ export interface FollowedMapsOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly dead: DeadKeys;
-  /** `restored`: there may have been changes that are not remembered. */
+  /** `restored`: some changes may have been dropped before they were reported. */
   tell(event: ServiceEvent | { readonly type: "restored"; readonly revision: number }): void;
 }
 
 interface Followed {
   times: number;
-  /** Changes up to here have been told; null before anybody has said from where on. */
+  /** Changes up to this revision have been reported; null before the first `changes()`. */
   after: number | null;
   beginning: Promise<void> | null;
   /** Where the next round over its leases begins; null: at the first one. */
@@ -48,7 +48,10 @@ export class FollowedMaps {
     };
   }
 
-  /** Who asks goes on with what is told behind the answer: so from where on that is is known before it is asked. */
+  /**
+   * The caller continues with changes reported after this answer. So the start of the reports is fixed before the map is
+   * read.
+   */
   async changes(map: string, after: number): Promise<{ revision: number; answer: Answer & { type: "changes" } }> {
     const followed = this.#followed.get(map);
     if (followed !== undefined && followed.after === null) {
@@ -66,7 +69,7 @@ export class FollowedMaps {
     }
   }
 
-  /** The engine was restored: each map begins with the next watch, as watches that there were have ended. */
+  /** The engine was restored: existing watches have ended, and each map starts again with its next watch. */
   restart(): void {
     for (const followed of this.#followed.values()) {
       followed.after = null;
@@ -74,7 +77,7 @@ export class FollowedMaps {
     }
   }
 
-  /** A failure is left to the next look. */
+  /** The next round retries after a failure. */
   async look(): Promise<void> {
     await fewAtOnce([...this.#followed], ([map, followed]) => this.#lookAt(map, followed));
   }
@@ -98,7 +101,7 @@ export class FollowedMaps {
     try {
       for (const change of found.changes) tell({ type: "changed", ...shownChange(map, prefix, change) });
     } catch (error) {
-      // What others have put there ends each watch of the map: they ask for it, and are told so.
+      // Another program wrote to the map: each of its watches reads the map, gets the error and ends.
       followed.after = null;
       tell({ type: "restored", revision: 0 });
       throw error;

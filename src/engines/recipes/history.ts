@@ -1,15 +1,15 @@
 /**
- * Detects that the engine was restored to an earlier state, such as from a backup or on a replica that was behind, and keeps tokens
- * growing across restores.
+ * Detects that the engine was restored to an earlier state, such as from a backup or on a replica that lagged behind, and
+ * keeps tokens growing across restores.
  *
- * - Revisions grow. So an answer with a lower revision than one that was known when the call was sent comes from an earlier state.
- * - Others may write more than was lost before this process gets such an answer. So the first process that detects a restore gives
- *   the history another id in the engine, under `HISTORY_KEY`, before it changes anything else. All processes compare it with the id
- *   that they know.
- * - A token is a revision plus an offset, which is stored with the id. A grant raises the offset if its token would be more than
- *   `BEHIND_MS` behind the wall clock in microseconds. After a restore the engine has an older offset, and time has passed: so the
- *   tokens of a process that has seen nothing of the lost state are higher than the lost ones as well. Every change of a lock checks
- *   that the id and the offset are the ones it was computed with.
+ * - Revisions grow. So an answer with a lower revision than one known when the call was sent comes from an earlier state.
+ * - Other processes may write more than was lost before this process gets such an answer. So the first process that
+ *   detects a restore changes the history's id in the engine, under `HISTORY_KEY`, before any other change. All processes
+ *   compare it with the id that they know.
+ * - A token is a revision plus an offset, which is stored with the id. A grant raises the offset if its token would be
+ *   more than `BEHIND_MS` behind the wall clock in microseconds. After a restore the engine has an older offset, but time
+ *   has passed. So tokens are also higher than the lost ones in processes that never saw the lost state. Every change of a
+ *   lock checks that the id and the offset are those it was computed with.
  */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { type Check, nextKey, type Store, StoreError, type Write } from "../store.ts";
@@ -26,24 +26,24 @@ export interface HistoryOptions {
 }
 
 interface HistoryRecord {
-  /** Of its last change in the engine. */
+  /** The revision of its last change in the engine. */
   readonly revision: number;
   readonly id: string;
   readonly offset: number;
 }
 
-/** A restore that was detected. Until the next session begins, no lock can be changed. */
+/** A detected restore. Until the next session begins, no lock can be changed. */
 interface DetectedRestore {
-  /** Another process has changed the id already. */
+  /** Another process has already changed the id. */
   readonly isAnnounced: boolean;
 }
 
-/** What a change of a lock does in addition, and the offset of the token that it may grant. */
+/** What a lock change must check and write in addition, and the offset of the token that it may grant. */
 export interface Granting {
   readonly offset: number;
   readonly check: Check;
   readonly writes: readonly Write[];
-  /** It was made, at this revision. */
+  /** The change was committed at this revision. */
   done(at: number): void;
 }
 
@@ -85,12 +85,15 @@ export class History {
     };
   }
 
-  /** Before a change that raises the offset: another process may have done it, or the engine was restored. @throws StoreError */
+  /**
+   * Call it before a change that raises the offset: another process may have raised it, or the engine was restored. @throws
+   * StoreError
+   */
   async refresh(): Promise<void> {
     if (this.#record !== null && this.#isBehind(this.#record)) await this.check();
   }
 
-  /** With each session: announces a restore that this process has detected. @throws StoreError */
+  /** Called for each session: announces a restore that this process has detected. @throws StoreError */
   async begin(): Promise<void> {
     const { platform, retrying } = this.#options;
     for (let tries = 0; ; tries++) {
@@ -111,7 +114,7 @@ export class History {
     this.#restore = null;
   }
 
-  /** Compares the engine's state with the one known. @throws StoreError if it was restored, or does not answer. */
+  /** Compares the engine's state with the known one. @throws StoreError if it was restored, or does not answer. */
   async check(): Promise<void> {
     if (this.#restore !== null) throw restored(this.store.name);
     if (this.#record === null) return;
@@ -146,13 +149,13 @@ export class History {
     return Math.max(offset, Math.max(this.#highestToken, this.#clock()) + 1 - revision);
   }
 
-  /** As a token. A wrong clock must not use up all numbers. */
+  /** The clock as a token. A wrong clock must not use up all numbers. */
   #clock(): number {
     const token = Math.floor(this.#options.platform.clock.wall()) * TOKENS_PER_MS;
     return token < MOST_TOKEN ? token : 0;
   }
 
-  /** One range: the record, and the revision of the same moment. */
+  /** One range returns the record, and the revision at the same moment. */
   async #read(): Promise<{ readonly revision: number; readonly record: HistoryRecord | null }> {
     const range = { from: HISTORY_KEY, to: nextKey(HISTORY_KEY), limit: 1 };
     const { revision, entries } = await this.store.range(range);
@@ -204,6 +207,6 @@ function recordIn(value: string): { readonly id: string; readonly offset: number
   try {
     const { id, offset } = JSON.parse(value) as { id: unknown; offset: unknown };
     if (typeof id === "string" && Number.isSafeInteger(offset)) return { id, offset: Math.max(0, offset as number) };
-  } catch {} // As below.
-  return { id: "", offset: 0 }; // Another program wrote it: the next session writes a record.
+  } catch {} // Handled below.
+  return { id: "", offset: 0 }; // Another program wrote it: the next session replaces it.
 }

@@ -1,6 +1,7 @@
 /**
- * Maps, counters and transactions over an engine. Each change is a compare-and-set on what was read, and its values name their
- * writer: so one whose answer was lost is found to be done, tried again, or reported as unknown, and never done twice.
+ * Maps, counters and transactions on an engine. Each change is a compare-and-set on the values that were read, and each
+ * value names its writer. So a change whose answer was lost is found to have been applied, repeated, or reported as
+ * unknown, but never applied twice.
  */
 import { unknownOutcome } from "../../cluster/services/state/refusals.ts";
 import type {
@@ -35,20 +36,20 @@ export interface KeysOptions {
   readonly store: Store;
   readonly retrying: Retrying;
   readonly dead: DeadKeys;
-  /** Names one write; never the same twice. */
+  /** A name for one write, never used before. */
   writer(): string;
 }
 
-/** What stands under a key. */
+/** The state of a key when it was read. */
 interface Seen {
-  /** In the engine; 0: nothing. */
+  /** In the engine; 0: absent. */
   readonly revision: number;
   readonly writer: string | null;
-  /** Null also where its session has ended. */
+  /** Also null if its session has ended. */
   readonly entry: Stored | null;
 }
 
-/** What is to be done, as seen from what was read. */
+/** The writes that an operation needs, and its result, given what was read. */
 interface Plan {
   readonly writes: readonly Write[];
   readonly result: Result;
@@ -59,17 +60,17 @@ interface Work {
   plan(seen: ReadonlyMap<string, Seen>, writer: string): Plan;
 }
 
-/** One that has been sent, and of which nobody knows what came. */
+/** A commit whose outcome is unknown. */
 interface Sent {
   readonly seen: ReadonlyMap<string, Seen>;
   readonly result: Result;
 }
 
-/** A range reads on behind keys whose sessions have ended for so many pages, and from the first one again so often where its map has changed. */
+/** How many pages a range may read to skip keys of ended sessions, and how often it restarts because its map has changed. */
 const MAX_PAGES = 10;
 const MAX_TRIES = 5;
 
-/** Entries of a map as of one revision, from the first of the range on. */
+/** The first entries of a range of a map, as of one revision. */
 interface Page {
   readonly revision: number;
   readonly entries: readonly StoreEntry[];
@@ -84,7 +85,7 @@ export class Keys {
     this.#options = options;
   }
 
-  /** @param session with which leased keys go; null once it need not be done any more. */
+  /** @param session returns the session that leased keys belong to; null once the caller no longer waits. */
   async submit(
     operation: KeyOperation | CounterOperation,
     session: () => number | null,
@@ -124,7 +125,7 @@ export class Keys {
     return { revision: await this.#options.store.revision(), answer: { type: "counted", value } };
   }
 
-  /** What is there still: keys whose sessions have ended are read past, and taken away. */
+  /** The entries of living sessions and permanent ones. Keys of ended sessions are skipped, and removed. */
   async range({ map, from, to, limit }: { map: string; from: string; to: string | null; limit: number }) {
     const prefix = mapPrefix(map);
     const last = to === null ? behind(prefix) : prefix + to;
@@ -151,14 +152,17 @@ export class Keys {
     const prefix = mapPrefix(map);
     const found = await this.#options.store.changes(prefix, after);
     if (found === null) throw refused("compacted", `changes after revision ${after} are not all kept`);
-    // A revision that the engine has not reached is one that a restore has lost.
+    // After a restore, the engine may not have reached this revision again.
     if (found.revision < after) throw refused("compacted", `there is no revision ${after} any more`);
     const changes = found.changes.map((change) => shownChange(map, prefix, change));
     const answer: Answer & { type: "changes" } = { type: "changes", changes };
     return { revision: found.revision, answer };
   }
 
-  /** Fewer than are wanted where there are no more, or where the map kept changing, or too many keys are to be read past. */
+  /**
+   * Returns fewer entries than `limit` at the end of the range, if the map keeps changing, or if too many keys must be
+   * skipped.
+   */
   async #living(prefix: string, range: RangeRequest): Promise<Page> {
     for (let tries = 0; ; tries++) {
       const first = await this.#options.store.range(range);
@@ -170,7 +174,7 @@ export class Keys {
     }
   }
 
-  /** Null: what was read before has changed since. */
+  /** Null: an earlier page has changed meanwhile. */
   async #readOn(prefix: string, { from, to }: RangeRequest, before: Page, limit: number): Promise<Page | null> {
     const { store } = this.#options;
     const { key: last } = before.entries.at(-1) as StoreEntry;
@@ -218,7 +222,7 @@ export class Keys {
       (entry) => entry !== null,
     );
     const seen = await this.#asSeen(entries.filter(({ key }) => !isLeaseKey(key)));
-    // Of a lease only that it is as it was counts: it is no value.
+    // A lease key has no value: only its revision matters.
     for (const { key, revision } of entries)
       if (isLeaseKey(key)) seen.set(key, { revision, writer: null, entry: null });
     return new Map(keys.map((key) => [key, seen.get(key) ?? { revision: 0, writer: null, entry: null }]));
@@ -238,11 +242,14 @@ export class Keys {
   }
 }
 
-/** There are more than were read, and fewer there still than are wanted. */
+/** More entries exist, and fewer living ones were read than requested. */
 const isShort = ({ entries, seen, isMore }: Page, wanted: number): boolean =>
   isMore && entries.length > 0 && [...seen.values()].filter(({ entry }) => entry !== null).length < wanted;
 
-/** @returns null: as far as can be seen it was not done. @throws CoordinationError `outcome-unknown` if others wrote since. */
+/**
+ * @returns null if there is no sign that it was applied. @throws CoordinationError `outcome-unknown` if other writes
+ *   followed.
+ */
 function whatCameOf({ seen: before, result }: Sent, seen: ReadonlyMap<string, Seen>, writer: string) {
   for (const each of seen.values()) if (each.writer === writer) return { revision: each.revision, result };
   for (const [key, { revision }] of seen) if (before.get(key)?.revision !== revision) throw unknownOutcome();

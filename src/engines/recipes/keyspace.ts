@@ -1,7 +1,7 @@
-/** The keys of an engine: maps, counters and locks by name, and keys that go with a session; and the form of a map's values. */
+/** The names of an engine's keys, for maps, counters, locks and leases, and the format of a map's values. */
 import { MAP_KEYS, refused, type StoreEntry } from "../store.ts";
 
-/** Half a character, and the zero that PostgreSQL refuses. */
+/** Unpaired surrogates, and the NUL that PostgreSQL refuses. */
 const UNFIT = /[\p{Cs}\0]/u;
 const LEASED = "l/";
 
@@ -11,22 +11,22 @@ export const HISTORY_KEY = "h/history";
 export const mapPrefix = (map: string): string => `${MAP_KEYS}${encodeURIComponent(map)}/`;
 export const counterKey = (name: string): string => `c/${encodeURIComponent(name)}`;
 export const lockKey = (name: string): string => `g/${encodeURIComponent(name)}`;
-/** Beside each key that goes with a session, so that it is found without reading all others. */
+/** The lease next to each key of a session, so that such keys are found without reading all others. */
 export const leaseKey = (key: string): string => `${LEASED}${key}`;
 export const isLeaseKey = (key: string): boolean => key.startsWith(LEASED);
 export const leasedKey = (lease: string): string => lease.slice(LEASED.length);
 
-/** @throws UsageError for a key that not every engine can keep. */
+/** @throws UsageError if some engine cannot store the key. */
 export function mapKey(map: string, key: string): string {
   if (UNFIT.test(key)) throw refused("bad-operation", "an engine's keys have no zero and no half characters");
   return mapPrefix(map) + key;
 }
 
-/** A value of a map, with its last writer and the session that it goes with. */
+/** A value of a map, with its last writer and the session that it belongs to. */
 export interface KeptValue {
-  /** 0: it stays. */
+  /** 0: permanent. */
   readonly session: number;
-  /** Names the write, so that a writer whose answer was lost finds out that it was done. */
+  /** Names the write, so that a writer whose answer was lost can find out that it was applied. */
   readonly writer: string;
   readonly text: string;
 }
@@ -37,7 +37,7 @@ export const keptText = ({ session, writer, text }: KeptValue): string => `${ses
 
 export const isKept = ({ value }: Pick<StoreEntry, "value">): boolean => FORM.test(value);
 
-/** @throws UsageError for what others have put there. */
+/** @throws UsageError if another program wrote the value. */
 export function keptValue({ key, value }: Pick<StoreEntry, "key" | "value">): KeptValue {
   const [, session, writer, text] = FORM.exec(value) ?? [];
   if (session !== undefined && writer !== undefined && text !== undefined)

@@ -1,8 +1,8 @@
 /**
- * All that is known of a lock, as one value of the engine: who holds it, and who waits, in order. What an operation does to it is what
- * it does on the replicated log (`grants.ts`), so a lock of an engine is as fair and refuses the same. What differs is the token: it is
- * an offset (`history.ts`) plus the revision that the engine gives to the change that granted. The revision is not known before the
- * change is made, so such a token is stored as 0, with the offset, until the next change.
+ * The state of a lock, as one value of the engine: its holders and its waiters, in order. Operations use the code of the
+ * replicated log (`grants.ts`), so locks are as fair as there and refuse the same requests. Only the token differs: it is
+ * an offset (`history.ts`) plus the revision of the change that granted. The revision is unknown before the change, so such
+ * a token is stored as 0, with the offset, until the next change.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, oneOf, perNode, problem, struct, text } from "../../core/shape.ts";
@@ -19,17 +19,17 @@ import { enter, lookUp } from "../../protocols/service/coordination-service/tabl
 import { refused, type StoreEntry } from "../store.ts";
 
 export interface LockDocument extends Lock {
-  /** Of tokens that are stored as 0. */
+  /** The offset of tokens that are stored as 0. */
   tokenOffset: number;
-  /** Who runs each of the sessions. */
+  /** The member that runs each session. */
   members: Record<string, NodeId>;
 }
 
-/** Of holders and waiters of one lock. */
+/** The most holders, and the most waiters, of one lock. */
 const MAX_WAITING = 1_000;
-/** What every engine takes as one value. */
+/** Every engine accepts a value of this size. */
 const MAX_DOCUMENT_CHARACTERS = 400_000;
-/** Tokens above it are pending: the change that grants them is being made. */
+/** Higher tokens are pending: the change that grants them is being made. */
 export const MOST_TOKEN = 2 ** 52;
 
 const waiterFields = {
@@ -47,7 +47,7 @@ const shape = struct<LockDocument>({
   members: perNode(natural, MAX_WAITING),
 });
 
-/** @throws UsageError for what others have put there: nobody is granted anything by it. */
+/** @throws UsageError if another program wrote the value: then no lock is granted. */
 export function readDocument({ value, revision }: Pick<StoreEntry, "value" | "revision">): LockDocument {
   const document = parsed(value);
   for (const held of document.holders) if (held.token === 0) held.token = document.tokenOffset + revision;
@@ -58,17 +58,17 @@ function parsed(value: string): LockDocument {
   try {
     const read: unknown = JSON.parse(value);
     if (problem(shape, read, "lock") === null) return read as LockDocument;
-  } catch {} // As below.
+  } catch {} // Handled below.
   throw refused("bad-operation", "what stands in the place of a lock was not written by Coterie");
 }
 
 interface TokenOffsets {
-  /** As the lock was read; it is only used again if there was no token that was stored as 0. */
+  /** The offset when the lock was read; used again only if no token was stored as 0. */
   readonly before: number;
   readonly next: number;
 }
 
-/** @returns null: nobody holds or waits for it any more. */
+/** @returns null if it has neither holders nor waiters. */
 function written(lock: Lock | null, members: Record<string, NodeId>, offsets: TokenOffsets): string | null {
   if (lock === null) return null;
   const tokenOffset = lock.holders.some(({ token }) => token > MOST_TOKEN) ? offsets.next : offsets.before;
@@ -80,11 +80,11 @@ function written(lock: Lock | null, members: Record<string, NodeId>, offsets: To
 
 export interface DocumentChange {
   readonly value: string | null;
-  /** A token that is granted reads 0. */
+  /** A granted token is 0 here. */
   readonly result: Result;
 }
 
-/** Who asks: a session, and who runs it. */
+/** The requesting session, and the member that runs it. */
 export interface Asking {
   readonly session: number;
   readonly member: NodeId;
@@ -111,7 +111,7 @@ export function applied(
   return { value, result: isNew ? { type: "granted", token: 0 } : result };
 }
 
-/** Without the sessions that have ended: those behind them may have their turn. */
+/** Removes ended sessions, and grants the lock to waiters whose turn it is. */
 export function withoutSessions(
   before: LockDocument,
   name: string,
@@ -147,7 +147,7 @@ function applying(before: LockDocument | null, name: string): Applying {
   return { data, limits: { ...limits }, tell() {} };
 }
 
-/** Only what is said of waiting counts here. */
+/** Only `maxWaiting` matters here. */
 const limits = {
   maxBytes: 0,
   maxNames: 1,

@@ -1,7 +1,7 @@
 /**
- * Locks, semaphores and elections over an engine: each name is one document, changed by compare-and-set. Who waits looks at it when
- * the engine hints at a change, and every now and then; who waits also strikes out holders and waiters whose sessions have ended, which
- * is how the lock of a process that died comes to the next one.
+ * Locks, semaphores and elections on an engine. Each name is one document, changed by compare-and-set. A waiter reads it
+ * after each hint of the engine, and periodically. It also removes holders and waiters whose sessions have ended, which is
+ * how the lock of a crashed process passes to the next one.
  */
 import {
   type Answer,
@@ -30,25 +30,25 @@ export interface LocksOptions {
   readonly retrying: Retrying;
   isOwn(session: number): boolean;
   tell(event: ServiceEvent): void;
-  /** A lock that this process held is not held by it any more, though it has not given it back. */
+  /** This process has lost a lock that it did not release. */
   lost(): void;
 }
 
-/** How a name stands here. */
+/** The state of a name in this process. */
 interface Known {
-  /** What is done to one name is done in the order in which it was asked for. */
+  /** Operations on one name run one after another, in the order of the calls. */
   last: Promise<unknown>;
   underWay: number;
   followers: number;
   /** Whether this process waits for it. */
   isWaiting: boolean;
-  /** An answer was lost: what was asked for may come about yet. */
+  /** An answer was lost, so the operation may still take effect. */
   isUncertain: boolean;
-  /** Its revision when a change failed because something was not as it had been read. */
+  /** The document's revision when a commit failed because a check did not hold. */
   conflict: number | null;
-  /** What this process holds, and has not begun to give back. */
+  /** The waits that this process holds, and has not begun to release. */
   readonly own: Set<WaitId>;
-  /** Who held it when it was last looked at, by session and wait. */
+  /** The holders seen last, by session and wait. */
   readonly holders: Map<string, { session: number; token: number }>;
 }
 
@@ -75,7 +75,7 @@ export class Locks {
     };
   }
 
-  /** @param asking null once it need not be done any more. */
+  /** @param asking returns null once the caller no longer waits. */
   submit(operation: GrantOperation, asking: () => Asking | null): Promise<{ revision: number; result: Result }> {
     const { name } = operation;
     return this.#inTurn(name, async (known) => {
@@ -99,7 +99,7 @@ export class Locks {
     return { revision, answer: { type: "holders", holders, waiting } };
   }
 
-  /** What is waited for or followed, and what may come about yet. */
+  /** Names that this process waits for or follows, or where an operation may still take effect. */
   get watched(): string[] {
     return [...this.#known].flatMap(([name, { followers, isWaiting, isUncertain }]) =>
       followers > 0 || isWaiting || isUncertain ? [name] : [],
@@ -107,8 +107,8 @@ export class Locks {
   }
 
   /**
-   * Compares what this process holds with the engine. Another process may hold it if the engine lost the grant, as in a fail-over to a
-   * replica that was behind, and more has changed since than was lost. A failure is left to the next time.
+   * Compares the locks of this process with the engine. Another process may hold one if the engine lost the grant, as in a
+   * failover to a lagging replica, and has passed the lost revisions since. The next check retries after a failure.
    */
   async lookAtOwn(): Promise<void> {
     const names = [...this.#known].flatMap(([name, { own }]) => (own.size > 0 ? [name] : []));
@@ -121,7 +121,7 @@ export class Locks {
     }
   }
 
-  /** Tells what has changed, and strikes out those whose sessions have ended. A failure is left to the next look. */
+  /** Reports changes, and removes holders and waiters whose sessions have ended. The next round retries after a failure. */
   async look(names: readonly string[] = this.watched): Promise<void> {
     await fewAtOnce(names, (name) => this.#lookAt(name));
   }
@@ -134,7 +134,7 @@ export class Locks {
     }
   }
 
-  /** What this process waited for or was not sure of went with its session. */
+  /** The session has ended, and with it everything that this process waited for or was uncertain about. */
   forgetSession(): void {
     for (const [name, known] of this.#known) {
       known.isWaiting = false;
@@ -149,7 +149,7 @@ export class Locks {
     const { name } = operation;
     try {
       const [{ revision, document }] = await Promise.all([this.#read(name), history.refresh()]);
-      if (revision === known.conflict) await history.check(); // Something else was in the way than the lock.
+      if (revision === known.conflict) await history.check(); // The lock is unchanged, so the check of the history failed.
       const { granting } = history;
       if (granting === null) return null;
       const { value, result } = applied(document, name, by, operation, granting.offset);
@@ -207,7 +207,7 @@ export class Locks {
     return { revision: entry.revision, document: readDocument(entry) };
   }
 
-  /** Tells who holds it now and did not, and who did and does not. */
+  /** Reports new holders, and holders that released the lock or lost it. */
   #observe(name: string, document: LockDocument | null): void {
     const known = this.#at(name);
     const { isOwn, tell } = this.#options;
@@ -254,7 +254,7 @@ export class Locks {
     return known;
   }
 
-  /** What is neither followed nor waited for nor held is not kept in mind. */
+  /** Drops names that this process neither follows, waits for nor holds. */
   #forget(name: string): void {
     const known = this.#known.get(name);
     if (known === undefined) return;

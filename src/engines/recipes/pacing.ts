@@ -5,7 +5,7 @@ import { sleep } from "../../runtime/platform/sleep.ts";
 const FIRST_MS = 2;
 const LAST_MS = 200;
 
-/** Waits longer each time, and at random, so that processes that collided do not collide again. */
+/** Waits longer each time, with random jitter, so that processes that collided do not collide again. */
 export class Retrying {
   readonly #platform: Pick<Platform, "timers" | "random">;
 
@@ -13,7 +13,7 @@ export class Retrying {
     this.#platform = platform;
   }
 
-  /** @param tries how often it has failed before. */
+  /** @param tries how many attempts have failed. */
   pause(tries: number): Promise<void> {
     const most = Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(tries, 10));
     return sleep(this.#platform.timers, (0.5 + this.#platform.random.fraction()) * most, { ref: false });
@@ -22,7 +22,7 @@ export class Retrying {
 
 const AT_ONCE = 32;
 
-/** Over one connection, which others use as well. */
+/** Limits concurrent calls, since all share one connection. */
 export async function fewAtOnce<T>(all: readonly T[], work: (each: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < all.length; at += AT_ONCE) await Promise.all(all.slice(at, at + AT_ONCE).map(work));
 }

@@ -1,8 +1,8 @@
 /**
- * One session after the other, each kept alive for as long as the engine says so. How long it is certain is counted by the local
- * clock from before the request was sent that the engine answered, and ends a tenth before the engine may end it, so that clocks that
- * run at different speeds do not matter. What the session holds is over by then, before anybody else can be granted it; a session
- * that was not confirmed in time is given up, and another begun, whatever the engine says of it later.
+ * Keeps a session alive, and begins the next one when it is lost. The session counts as confirmed from before the
+ * acknowledged request was sent, by the local clock, until a tenth before the engine may expire it. So clocks may run at
+ * different speeds. By then its locks are lost here, before any other process can acquire them. A session that was not
+ * confirmed in time is given up, even if the engine confirms it later.
  */
 import type { Platform } from "../../runtime/platform/platform.ts";
 import { sleep } from "../../runtime/platform/sleep.ts";
@@ -17,9 +17,9 @@ export interface UpkeepOptions {
   readonly ttlMs: number;
   began(session: number): void;
   confirmed(session: number, until: number): void;
-  /** @param why for those who held something, unless it was not confirmed in time */
+  /** @param why the reason for its holders, unless it was not confirmed in time */
   lost(session: number, why?: string): void;
-  /** The engine cannot be used any more. */
+  /** The engine is unusable from now on. */
   failed(error: Error): void;
 }
 
@@ -29,7 +29,7 @@ const KEEP_ALIVES = 3;
 export class Upkeep {
   session: number | null = null;
   until: number | null = null;
-  /** Why the engine could not be asked, when that was last so. */
+  /** Why the last failed call to the engine failed. */
   lastFailure: StoreError | null = null;
   readonly #options: UpkeepOptions;
   readonly #stopping = new AbortController();
@@ -44,14 +44,14 @@ export class Upkeep {
     this.#run().catch((error: unknown) => this.#options.failed(error as Error));
   }
 
-  /** Ends the session, as far as the engine can be reached. */
+  /** Ends the session if the engine is reachable. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const session = this.#end();
     if (session !== null) await this.#options.history.store.endSession(session).catch(() => {});
   }
 
-  /** The engine does not know what the session holds any more: it is over at once. @param why for those who held something */
+  /** The engine has lost the session's state: the session ends at once. @param why the reason for its holders */
   abandon(why: string): void {
     const session = this.#end();
     if (session !== null) this.#options.lost(session, why);
@@ -102,7 +102,7 @@ export class Upkeep {
     this.#options.confirmed(session, until);
   }
 
-  /** Until it is lost. */
+  /** Returns when the session is lost. */
   async #keep(): Promise<void> {
     const { platform, history, retrying, ttlMs } = this.#options;
     const session = this.session as number;
@@ -126,7 +126,7 @@ export class Upkeep {
     void history.store.endSession(session).catch(() => {});
   }
 
-  /** A session of a backup may live, though what it held since is lost. */
+  /** A session restored from a backup may be alive, though locks acquired since then are lost. */
   async #keepAlive(session: number): Promise<boolean> {
     const { history } = this.#options;
     if (!(await history.store.keepAlive(session))) return false;
@@ -134,7 +134,7 @@ export class Upkeep {
     return true;
   }
 
-  /** Not longer than the session is certain. */
+  /** Waits no longer than the session is confirmed. */
   #wait(ms: number, signal: AbortSignal = this.#ended.signal): Promise<void> {
     const { clock, timers } = this.#options.platform;
     const leftMs = (this.until ?? 0) - clock.now();
@@ -147,7 +147,7 @@ export class Upkeep {
     try {
       return await Promise.race([answer, this.#wait(Number.POSITIVE_INFINITY, signal).then(() => null)]);
     } finally {
-      answered.abort(); // Many may fail before the session is over, and none is to wait for that any more.
+      answered.abort(); // Ends the wait: many attempts may fail before the session expires, and each would leave a timer.
     }
   }
 

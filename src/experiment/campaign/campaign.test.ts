@@ -132,7 +132,7 @@ test.each<[object, string]>([
   [one({ simulate: { protocol: "paxo" } }), "experiments[0].simulate: expected the protocol"],
   [one({ simulate: { ...paxos, dela: 3 } }), "expected dela to be absent, got 3 (did you mean delay?)"],
   [one({ simulate: { ...paxos, delay: "often" } }), "expected delay to be such as 10, 1..10"],
-  [one({ simulate: { ...paxos, seed: 3 } }), "expected seed to be absent, as the campaign has its own"],
+  [one({ simulate: { ...paxos, seed: 3 } }), "expected seed to be absent, since the campaign sets it"],
   [one({ simulate: { ...paxos, losses: 3 } }), "it is an option of an exploration"],
   [one({ walk: { ...paxos, strategy: "bfs" } }), "expected experiments[0].walk.strategy to be random, pct or swarm"],
   [one({ walk: { ...paxos, withinStep: 3 } }), "expected withinStep to be true, or absent, got 3"],

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
+import { suggestion } from "../../protocols/suggestion.ts";
 import { type CheckRequest, isRandom, requestFrom } from "../check-request.ts";
 import {
   type Experiment,
@@ -14,7 +15,7 @@ import {
   requireOptionsFor,
 } from "../experiment.ts";
 import { parseScenario } from "../scenario/parse.ts";
-import { firstProblem, suggestion } from "../scenario/problem.ts";
+import { firstProblem } from "../scenario/problem.ts";
 import { type Staged, scenarioOf, staged } from "../simulate.ts";
 import { wholeNumber } from "../written-values.ts";
 
@@ -69,7 +70,7 @@ const MAX_SOAK_SECONDS = 86_400;
 /** Of all walks: the number of a run is its seed in the campaign. */
 export const WALK_SEED = 1;
 
-const A_NAME = "a name of 1 to 40 small letters, digits and -";
+const A_NAME = "a name of 1 to 40 lower-case letters, digits and -";
 const named = z.string(A_NAME).regex(/^[a-z0-9][a-z0-9-]{0,39}$/, A_NAME);
 const whole = (min: number, max: number) => {
   const expected = `a whole number from ${min} to ${max}`;
@@ -77,7 +78,10 @@ const whole = (min: number, max: number) => {
 };
 const seeds = z.strictObject({ from: whole(0, MAX_SEED).default(1), count: whole(1, MAX_SEEDS) }, "{ from, count }");
 const chunk = whole(1, 1_000_000);
-const spelled = z.looseObject({ protocol: z.string("the name of a protocol") }, "an object of words, such as protocol");
+const spelled = z.looseObject(
+  { protocol: z.string("the name of a protocol") },
+  "an object of options, such as protocol",
+);
 const argument = z.string("a text").min(1, "a text").max(4_096, "a text of at most 4096 characters");
 const soak = z.strictObject(
   {
@@ -150,9 +154,10 @@ export function parseCampaign(source: CampaignSource): Campaign {
     experiments: experiments.map((each, at) => {
       const place = `experiments[${at}]`;
       const own =
-        each.seeds ?? common ?? refuse(file, `${place}.seeds`, "present, as the campaign has none", undefined);
+        each.seeds ?? common ?? refuse(file, `${place}.seeds`, "present, since the campaign has none", undefined);
       const most = MAX_SEED - own.count + 1;
-      if (own.from > most) refuse(file, `${place}.seeds.from`, `at most ${most}, as each run has the next`, own.from);
+      if (own.from > most)
+        refuse(file, `${place}.seeds.from`, `at most ${most}, since each run has the next`, own.from);
       const chunkSize = each.chunk ?? chunk ?? (each.soak === undefined ? DEFAULT_CHUNK : DEFAULT_SOAK_CHUNK);
       return { name: each.name, seeds: own, chunkSize, ...runsOf(each, place, source) };
     }),
@@ -233,7 +238,7 @@ function experimentOf(
         `${unexpected(name, "absent", value)}${suggestion(name, Object.keys(optionsFor[use]))}`,
       );
     if (ofCampaigns.includes(name))
-      throw new UsageError("bad-campaign-word", unexpected(name, "absent, as the campaign has its own", value));
+      throw new UsageError("bad-campaign-word", unexpected(name, "absent, since the campaign sets it", value));
     return [name, word.read(asText(word, name, value), name)];
   });
   const experiment = { protocol, ...Object.fromEntries(read) } as Experiment;
@@ -241,7 +246,7 @@ function experimentOf(
   return experiment;
 }
 
-/** The value as the command line has it. */
+/** The value a value of the command-line option. */
 function asText({ value: form }: ExperimentOption<unknown>, name: string, value: unknown): string {
   if (form === null || value === true) {
     if (value === true && (form === null || form.startsWith("["))) return "any";
@@ -250,7 +255,7 @@ function asText({ value: form }: ExperimentOption<unknown>, name: string, value:
   if (typeof value === "string" || typeof value === "number") return String(value);
   if (Array.isArray(value)) return value.join(",");
   if (typeof value === "object" && value !== null) return JSON.stringify(value);
-  throw new UsageError("bad-campaign-word", unexpected(name, "as the command line has it", value));
+  throw new UsageError("bad-campaign-word", unexpected(name, "a value of the command-line option", value));
 }
 
 function refuse(file: string, field: string, expected: string, got: unknown): never {

@@ -47,7 +47,7 @@ function plainOf(document: Document, file: string): unknown {
     return document.toJS();
   } catch (error) {
     // Aliases that refer to aliases that refer to aliases.
-    throw new UsageError("bad-scenario", `${file}: expected YAML of a sound size: ${(error as Error).message}`);
+    throw new UsageError("bad-scenario", `${file}: expected YAML of a moderate size: ${(error as Error).message}`);
   }
 }
 

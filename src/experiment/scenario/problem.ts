@@ -1,6 +1,7 @@
 /** What is wrong with a scenario, and where: one sentence in the form that Coterie always uses, and the path of the field. */
 import type { z } from "zod";
 import { unexpected } from "../../core/errors.ts";
+import { suggestion } from "../../protocols/suggestion.ts";
 
 export type Path = readonly (string | number)[];
 
@@ -17,33 +18,6 @@ export function fieldName(path: Path): string {
 
 export function wrong(path: Path, expected: string, got: unknown): Problem {
   return { path, sentence: unexpected(fieldName(path), expected, got) };
-}
-
-/** ` (did you mean crash?)` where one of the words is close to this one. */
-export function suggestion(word: string, known: readonly string[]): string {
-  const distances = known.map((each) => ({ each, distance: editDistance(word.toLowerCase(), each.toLowerCase()) }));
-  const [best] = distances.sort((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= Math.max(1, Math.floor(word.length / 3))
-    ? ` (did you mean ${best.each}?)`
-    : "";
-}
-
-/** Levenshtein's, row by row, with two neighbours in the wrong order as one mistake: it is the commonest. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  let above: number[] = [];
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j++) {
-      const replaced = (row[j] as number) + (b[j] === letter ? 0 : 1);
-      const isSwapped = i > 0 && b[j - 1] === letter && b[j] === a[i - 1];
-      const swapped = isSwapped ? (above[j - 1] as number) + 1 : Number.POSITIVE_INFINITY;
-      next.push(Math.min(replaced, swapped, (row[j + 1] as number) + 1, (next[j] as number) + 1));
-    }
-    above = row;
-    row = next;
-  }
-  return row[b.length] as number;
 }
 
 /** The first problem that a schema found. */

@@ -116,13 +116,13 @@ function whyUnknown(
     // What is owed when the run is cut off may still come.
     if (isOver || when === "always" || when === "quiescent") return "";
     const { waiting } = violation;
-    if (waiting === undefined) return "not so when the run was cut off";
+    if (waiting === undefined) return "not true when the run was cut off";
     return isLong(waiting.since, now) ? "" : `node ${waiting.node} still waited when the run was cut off`;
   }
   if (when === "sometimes") return seen.has(name) ? "" : "not seen in this run";
   if (when === "eventually") return "";
-  if (!watched) return "looked at only in the end";
-  return when === "quiescent" && !seen.has(name) ? "the run was never at rest" : "";
+  if (!watched) return "checked only at the end";
+  return when === "quiescent" && !seen.has(name) ? "the run was never idle" : "";
 }
 
 export interface Judged {

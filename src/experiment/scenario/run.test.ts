@@ -260,7 +260,7 @@ describe("what a run says of properties", () => {
       begin: { nodes: "started", down: [2] },
     };
     expect(said({ ...heartbeat, until: 200 })).toMatchObject({
-      "strong completeness": ["unknown", "not so when the run was cut off"],
+      "strong completeness": ["unknown", "not true when the run was cut off"],
     });
     expect(said({ ...heartbeat, until: 9_000 })).toMatchObject({ "strong completeness": ["holds", "so far"] });
   });
@@ -296,14 +296,14 @@ describe("what a run says of properties", () => {
 
   it("where it was never at rest: nothing is known of what holds at rest", () => {
     const election = { steps: [{ call: 0 }] };
-    expect(said({ ...election, until: 5 })).toMatchObject({ "E2 liveness": ["unknown", "the run was never at rest"] });
+    expect(said({ ...election, until: 5 })).toMatchObject({ "E2 liveness": ["unknown", "the run was never idle"] });
     expect(said(election)).toMatchObject({ "E2 liveness": ["holds", ""] });
   });
 
   it("looked at in the end alone: nothing is known of the rests before", () => {
     expect(said({ steps: [{ call: 0 }] }, "at the end")).toMatchObject({
-      "E1 safety": ["unknown", "looked at only in the end"],
-      "E2 liveness": ["unknown", "looked at only in the end"],
+      "E1 safety": ["unknown", "checked only at the end"],
+      "E2 liveness": ["unknown", "checked only at the end"],
     });
   });
 });

@@ -53,12 +53,12 @@ const delay = z
 
 const linkConditions = {
   delayMs: delay.exactOptional(),
-  lossRate: rate.exactOptional().describe("How many of the messages get lost, from 0 to 1."),
-  duplicateRate: rate.exactOptional().describe("How many of the messages arrive twice, from 0 to 1."),
+  lossRate: rate.exactOptional().describe("Fraction of lost messages, from 0 to 1."),
+  duplicateRate: rate.exactOptional().describe("Fraction of duplicated messages, from 0 to 1."),
   order: z
     .enum(["fifo", "none"], "fifo or none")
     .exactOptional()
-    .describe("fifo: messages of one link arrive in the order of sending. none: each takes its own time."),
+    .describe("fifo: messages of one link arrive in the order of sending. none: in any order."),
   bytesPerMs: z.number("bytes per millisecond").positive("above 0").exactOptional().describe("Bandwidth of a link."),
 };
 
@@ -69,15 +69,15 @@ const network = z
       processingMs: delay.exactOptional().describe("How long a node is busy with one message; others wait in order."),
       syncMs: milliseconds
         .exactOptional()
-        .describe("Until a journalled record is durable if no send forces it before."),
+        .describe("Time until a journaled record is durable, unless a send forces it earlier."),
       links: z
         .array(z.strictObject({ from: node, to: node, ...linkConditions }, "an object"), "a list of links")
         .exactOptional()
-        .describe("Links that differ from the rest, each in one direction."),
+        .describe("Links with other conditions, each in one direction."),
     },
     "an object",
   )
-  .describe("How messages travel. Left out: every message takes 10 ms, none is lost, links are FIFO.");
+  .describe("The network. Default: every message takes 10 ms, none is lost, links are FIFO.");
 
 const begin = z
   .strictObject(
@@ -86,17 +86,17 @@ const begin = z
         .enum(["idle", "started"], "idle or started")
         .exactOptional()
         .describe(
-          "idle: as if they had been running quietly for long, as in the book. started: all start at time 0. Left out: started where the protocol does nothing before it is started (heartbeat, token-ring), otherwise idle.",
+          "idle: all nodes run and are idle, as in the book. started: all start at time 0. Default: started for protocols that do nothing before they are started (heartbeat, token-ring), otherwise idle.",
         ),
       down: nodeList.default([]).describe("Nodes that are down from the beginning."),
       states: z
         .record(nodeKey, fields, "an object from node to fields of its state")
         .default({})
-        .describe("Fields of a node's state that differ from that of a node that has never run, such as a clock."),
+        .describe("Fields of the initial state of a node, such as a clock."),
     },
     "an object",
   )
-  .describe("Who is up when the story begins.");
+  .describe("The nodes at the beginning.");
 
 /** What a condition may wait for. */
 export const conditionWords = ["sends", "receives", "emits", "timesOut", "becomes"] as const;
@@ -109,29 +109,29 @@ function exactlyOneOf(words: readonly string[]): { oneOf: { required: string[] }
 const when = z
   .strictObject(
     {
-      node: node.exactOptional().describe("Of which node it is said; left out: of any."),
+      node: node.exactOptional().describe("The node of the condition. Default: any node."),
       sends: word.exactOptional().describe("It sends a message of this type …"),
       to: node.exactOptional().describe("… to this node."),
       receives: word.exactOptional().describe("It receives a message of this type …"),
       from: node.exactOptional().describe("… from this node."),
       emits: word.exactOptional().describe("It emits an event of this type, such as elected or entered."),
-      timesOut: word.exactOptional().describe("This timer of it fires."),
+      timesOut: word.exactOptional().describe("This timer of the node fires."),
       becomes: word.exactOptional().describe("It takes on this role, such as leader or campaigning."),
       occurrence: z
         .int("a whole number > 0")
         .positive("a whole number > 0")
         .default(1)
-        .describe("Which occurrence of it, counted from the step before: 2 waits for the second."),
+        .describe("The number of the occurrence, counted from the previous step: 2 waits for the second."),
     },
     "an object such as { node: 5, sends: answer }",
   )
   .meta(exactlyOneOf(conditionWords))
-  .describe("Waits until this happens, counted from the step before.");
+  .describe("Waits until this happens after the previous step.");
 
 const time = {
   at: milliseconds.exactOptional().describe("At this time of the run, in milliseconds."),
   when: when.exactOptional(),
-  after: milliseconds.exactOptional().describe("So many milliseconds after the step before, or after `when`."),
+  after: milliseconds.exactOptional().describe("Milliseconds after the previous step, or after `when`."),
 };
 
 const fromTo = z.strictObject({ from: nodes, to: nodes }, "an object { from, to }");
@@ -149,7 +149,7 @@ const partition = z.union(
 /** What is asked of a node in the words of its family. */
 const asks = {
   call: nodes.exactOptional().describe("Election: these nodes call one."),
-  request: nodes.exactOptional().describe("Mutual exclusion: these nodes ask to enter."),
+  request: nodes.exactOptional().describe("Mutual exclusion: these nodes request to enter."),
   send: nodes.exactOptional().describe("Multicast: these nodes send."),
   propose: nodes.exactOptional().describe("Consensus: these nodes propose."),
   voteNo: nodes.exactOptional().describe("Atomic commit: these nodes vote no from now on."),
@@ -161,22 +161,24 @@ const deeds = {
     .strictObject({ node: nodes, command: z.looseObject({ type: word }, "an object with a type") }, "{ node, command }")
     .exactOptional()
     .describe("Gives a command of the protocol, such as { type: suspect, node: 7 }."),
-  crash: nodes.exactOptional().describe("They lose their state, their timers and what is on its way to them."),
-  start: nodes.exactOptional().describe("They start, or start again: the journal is replayed first."),
-  pause: nodes.exactOptional().describe("They stand still; what arrives waits."),
-  resume: nodes.exactOptional().describe("They go on."),
+  crash: nodes
+    .exactOptional()
+    .describe("These nodes crash: they lose their state, their timers and the messages in transit to them."),
+  start: nodes.exactOptional().describe("These nodes start or restart. The journal is replayed first."),
+  pause: nodes.exactOptional().describe("These nodes are paused. Messages to them wait."),
+  resume: nodes.exactOptional().describe("These nodes resume."),
   clock: z
     .strictObject({ node: nodes, rate: z.number("a rate above 0").positive("a rate above 0") }, "{ node, rate }")
     .exactOptional()
-    .describe("Their timers run at this rate from now on: 2 is twice as fast, 0.5 half as fast."),
+    .describe("The rate of their timers from now on: 2 is twice as fast, 0.5 half as fast."),
   cut: fromTo.exactOptional().describe("From now on messages in this direction are lost."),
   mend: fromTo.exactOptional().describe("Messages in this direction arrive again."),
   partition: partition
     .exactOptional()
     .describe(
-      "Groups that hear only themselves (who is in none forms one more); or one-way; or two halves that only a bridge connects; or a ring in which everybody hears its neighbours only.",
+      "Groups of nodes that are cut off from each other (the remaining nodes form one more); or a one-way cut; or two halves that only a bridge connects; or a ring of nodes that reach only their neighbors.",
     ),
-  heal: z.literal("all", '"all"').exactOptional().describe("All cuts are mended."),
+  heal: z.literal("all", '"all"').exactOptional().describe("All cuts are repaired."),
   link: aLink.exactOptional().describe("From now on these links have other delays, losses or bandwidth."),
 };
 
@@ -189,20 +191,20 @@ const step = z
         .int("a whole number > 0")
         .positive("a whole number > 0")
         .exactOptional()
-        .describe("With request, send or propose: how often, where the protocol has a word for that."),
+        .describe("With request, send or propose: how often, if the protocol supports that."),
       journal: z
         .enum(["kept", "synced", "lost", "corrupted"], "kept, synced, lost or corrupted")
         .exactOptional()
-        .describe("With crash: what becomes of the journal. synced: what was not durable yet is lost."),
+        .describe("With crash: the fate of the journal. synced: records that were not durable are lost."),
       withinStep: z
         .literal(true, "true")
         .exactOptional()
-        .describe("With crash, and when the node itself sends or emits something: it does nothing more of that step."),
+        .describe("With crash, when the node itself sends or emits something: the rest of that step is skipped."),
     },
     "an object such as { at: 100, crash: 7 }",
   )
   .meta(exactlyOneOf(Object.keys(deeds)))
-  .describe("One thing that is done, and when. Steps are taken in their order; without a time, at once.");
+  .describe("One action and its time. Steps are taken in order; without a time, at once.");
 
 const messages = z.union(
   [
@@ -223,16 +225,18 @@ const expectation = z
     {
       leader: byNode(z.union([node, z.null()]), "a node or null")
         .exactOptional()
-        .describe("Election, consensus with a leader: who leads in the eyes of every alive node, or by node."),
-      entries: nodeList.exactOptional().describe("Mutual exclusion: who entered, in that order."),
-      waiting: nodeList.exactOptional().describe("Mutual exclusion: who asked and has not entered, ascending."),
+        .describe("Election, consensus with a leader: the leader that every alive node knows, or by node."),
+      entries: nodeList.exactOptional().describe("Mutual exclusion: the nodes that entered, in order."),
+      waiting: nodeList
+        .exactOptional()
+        .describe("Mutual exclusion: the nodes that requested and have not entered, ascending."),
       delivered: byNode(z.array(word, "a list of messages"), "a list of messages")
         .exactOptional()
-        .describe("Multicast: what was delivered, in that order, at every alive node or by node."),
+        .describe("Multicast: the delivered messages in order, at every alive node or by node."),
       decided: byNode(z.union([word, z.array(word), z.null()]), "a value, a list of them, or null")
         .exactOptional()
         .describe(
-          "Consensus: what every alive node has decided, or by node; null: nothing. Of a replicated log: the commands, in that order.",
+          "Consensus: the decision of every alive node, or by node; null: none. For a replicated log, the commands in order.",
         ),
       suspected: byNode(nodeList, A_LIST)
         .exactOptional()
@@ -240,25 +244,25 @@ const expectation = z
       messages: messages.exactOptional().describe("How many messages were sent, self-sends not counted."),
       datagrams: whole
         .exactOptional()
-        .describe("As how many datagrams they go out where one reaches all others at once, as with IP multicast."),
+        .describe("The number of datagrams if one reaches all other nodes, as with IP multicast."),
       violated: z
         .array(word, "a list of names of properties")
         .default([])
-        .describe("The properties that are violated, and no others. Left out: all hold."),
-      restsByMs: milliseconds.exactOptional().describe("Nothing is left to happen after this time."),
+        .describe("The violated properties, and no others. Default: all hold."),
+      restsByMs: milliseconds.exactOptional().describe("The run is idle after this time."),
     },
     "an object",
   )
-  .describe("What should come of it.");
+  .describe("The expected result.");
 
 export const scenarioSchema = z
   .strictObject(
     {
       $schema: z.string("text").exactOptional(),
       name: z.string(A_NAME).min(1, A_NAME).describe("One line."),
-      about: z.string("text").default("").describe("What happens, and why it is worth watching."),
+      about: z.string("text").default("").describe("The story, and why it is interesting."),
       protocol: word.meta({ enum: protocolNames }).describe("A name of the registry, as in `coterie protocols`."),
-      variant: word.exactOptional().describe("Another form of the protocol."),
+      variant: word.exactOptional().describe("A variant of the protocol."),
       options: fields.default({}).describe("The protocol's own options."),
       nodes: z
         .union(
@@ -268,7 +272,9 @@ export const scenarioSchema = z
           ],
           A_COUNT,
         )
-        .describe("How many, with ids from 0; or their ids, in the order of the ring where the protocol has one."),
+        .describe(
+          "The number of nodes, with ids from 0; or their ids, in the order of the ring if the protocol has one.",
+        ),
       seed: z
         .int(`a seed from 0 to ${MAX_SEED}`)
         .min(0, `a seed from 0 to ${MAX_SEED}`)
@@ -283,23 +289,21 @@ export const scenarioSchema = z
             z.record(nodeKey, z.enum(behaviours, `one of ${behaviours.join(", ")}`)),
             z.array(node).transform((nodes) => Object.fromEntries(nodes.map((id) => [id, "adversary" as const]))),
           ],
-          "an object from node to behaviour, or a list of nodes",
+          "an object from node to behavior, or a list of nodes",
         )
         .default({})
-        .describe("Nodes that lie, and how; of a list, all in any way."),
-      steps: z.array(step, "a list of steps").default([]).describe("What is done, in this order."),
-      until: milliseconds
-        .exactOptional()
-        .describe("When the run ends, in milliseconds. Left out: when nothing is left to happen."),
+        .describe("Byzantine nodes and their behavior. A list means adversary for all."),
+      steps: z.array(step, "a list of steps").default([]).describe("The steps, in order."),
+      until: milliseconds.exactOptional().describe("The end of the run in milliseconds. Default: when it is idle."),
       expect: expectation.prefault({}),
       variants: z
-        .record(word, expectation, "an object from protocol to what should come of it")
+        .record(word, expectation, "an object from protocol to the expected result")
         .default({})
-        .describe("Other protocols that the same steps may be taken under, and what should come of it there."),
+        .describe("Other protocols for the same steps, and the expected result of each."),
       labels: z
         .record(messageKey, word, 'an object from message to name, such as { "0.1": F1 }')
         .default({})
-        .describe("Multicast: what messages are called in pictures and in the report."),
+        .describe("Multicast: names of messages in pictures and in the report."),
     },
     "an object with name, protocol and nodes",
   )

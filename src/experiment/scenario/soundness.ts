@@ -3,8 +3,9 @@ import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
 import { type AnyProtocol, type Family, hasToStart, protocolNamed, variantNamed } from "../../protocols/index.ts";
+import { suggestion } from "../../protocols/suggestion.ts";
 import { commandShape, isProperty, isTimer, timersOf, typesOf } from "./names.ts";
-import { fieldName, type Path, type Problem, suggestion, wrong } from "./problem.ts";
+import { fieldName, type Path, type Problem, wrong } from "./problem.ts";
 import { type Cast, cast } from "./run.ts";
 import { askWords, asVariant, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 
@@ -73,7 +74,7 @@ function castProblem(scenario: Scenario): Problem | null {
 function repeatedNode(ids: readonly NodeId[]): Problem | null {
   if (new Set(ids).size === ids.length) return null; // Quick, since there may be a million.
   const at = ids.findIndex((id, place) => ids.indexOf(id) < place);
-  return wrong(["nodes", at], "another id: each node stands there once", ids[at]);
+  return wrong(["nodes", at], "another id, since each node is listed once", ids[at]);
 }
 
 type Reference = readonly [Path, NodeId];
@@ -147,16 +148,16 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
   if (asked !== undefined && !isKnown)
     return {
       path: [...path, asked],
-      sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes are asked for nothing" : `write ${family.verb}`}`,
+      sentence: `expected ${fieldName([...path, asked])} to be absent: ${scenario.protocol} is a protocol for ${family.name}; ${family.verb === null ? "its nodes take no requests" : `write ${family.verb}`}`,
     };
   if (step.times !== undefined && (asked === undefined || asked === "voteNo" || family.count === null))
-    return wrong([...path, "times"], "absent: it goes with request, send or propose", step.times);
+    return wrong([...path, "times"], "absent: it needs request, send or propose", step.times);
   if (step.journal !== undefined && step.crash === undefined)
-    return wrong([...path, "journal"], "absent: it goes with crash", step.journal);
+    return wrong([...path, "journal"], "absent: it needs crash", step.journal);
   const struck = withinStepProblem(path, step);
   if (struck !== null) return struck;
   if (step.at !== undefined && (step.when !== undefined || step.after !== undefined))
-    return wrong([...path, "at"], "absent beside when or after", step.at);
+    return wrong([...path, "at"], "absent with when or after", step.at);
   return (
     commandProblem([...path, "command", "command"], protocol, step) ??
     conditionProblem([...path, "when"], protocol, step)
@@ -167,11 +168,11 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
 function withinStepProblem(path: Path, { withinStep, crash, when, after }: Step): Problem | null {
   if (withinStep === undefined) return null;
   if (typeof crash !== "number")
-    return wrong([...path, "withinStep"], "absent: it goes with the crash of one node", withinStep);
+    return wrong([...path, "withinStep"], "absent: it needs the crash of one node", withinStep);
   const isItsOwn = when?.node === crash && (when.sends !== undefined || when.emits !== undefined);
   if (!isItsOwn)
-    return wrong([...path, "when"], `what node ${crash} sends or emits, beside withinStep`, when ?? "nothing");
-  return after === undefined ? null : wrong([...path, "after"], "absent beside withinStep", after);
+    return wrong([...path, "when"], `what node ${crash} sends or emits, for withinStep`, when ?? "nothing");
+  return after === undefined ? null : wrong([...path, "after"], "absent with withinStep", after);
 }
 
 function commandProblem(path: Path, protocol: AnyProtocol, { command }: Step): Problem | null {
@@ -193,7 +194,7 @@ function conditionProblem(path: Path, protocol: AnyProtocol, { when }: Step): Pr
     ["from", "receives"],
   ] as const)
     if (when[end] !== undefined && when[word] === undefined)
-      return wrong([...path, end], `absent: it goes with ${word}`, when[end]);
+      return wrong([...path, end], `absent: it needs ${word}`, when[end]);
   for (const word of ["sends", "receives"] as const) {
     const type = when[word];
     const types = typesOf(protocol, "message");
@@ -216,11 +217,11 @@ function timeProblem({ steps, until }: Scenario): Problem | null {
   let reached = 0;
   for (const [i, { at, after, when }] of steps.entries()) {
     if (at !== undefined && at < reached)
-      return wrong(["steps", i, "at"], `${reached} or more: steps are taken in their order`, at);
+      return wrong(["steps", i, "at"], `${reached} or more, since steps are taken in order`, at);
     reached = at ?? (when === undefined ? reached + (after ?? 0) : reached);
   }
   return until !== undefined && until < reached
-    ? wrong(["until"], `${reached} or more: the last step is taken then`, until)
+    ? wrong(["until"], `${reached} or more, when the last step is taken`, until)
     : null;
 }
 
@@ -229,7 +230,7 @@ function endlessProblem({ protocol: name, variant, until }: Scenario, { begin }:
   if (until !== undefined || begin === "idle" || !hasToStart(name, variant)) return null;
   return {
     path: [],
-    sentence: `expected until to be there, as ${name} never comes to rest: until: 10000 ends it after 10 s`,
+    sentence: `expected until to be set, since ${name} is never idle: until: 10000 ends it after 10 s`,
   };
 }
 
@@ -238,7 +239,7 @@ function expectationProblem(
   { protocol, family, ids }: Cast,
 ): Problem | null {
   if (until !== undefined && expect.restsByMs !== undefined)
-    return wrong(["until"], "absent beside expect.restsByMs: the run ends when nothing is left to happen", until);
+    return wrong(["until"], "absent with expect.restsByMs: the run ends when it is idle", until);
   const fitting = outcomeWords[family.name];
   const stray = Object.values(outcomeWords)
     .flat()

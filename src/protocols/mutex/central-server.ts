@@ -1,11 +1,11 @@
 /**
- * Central server: one node hands out the permission to enter, one request after the other.
- * Coulouris et al. §15.2; the simplest of all, and what most lock services are from afar.
+ * Central server: one node grants the permission to enter, one request after the other.
+ * Coulouris et al. §15.2. It is the simplest algorithm, and the basic design of most lock services.
  *
  * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
- * Safety    ME1: at most one node is inside. Not ME3: requests are granted as they reach the server, which may be another
- *           order than that in which they were made.
- * Liveness  ME2: every request is granted in the end.
+ * Safety    ME1: at most one node is inside. Not ME3: requests are granted in the order of their arrival at the server,
+ *           which may differ from the order in which nodes made them.
+ * Liveness  ME2: every request is eventually granted.
  * Cost      3 messages per entry: request, grant, release; none for the server itself. Client delay 2 message times,
  *           hand-over 2.
  */
@@ -14,27 +14,28 @@ import { natural, nullable } from "../../core/shape.ts";
 import { type OptionsOf, option, optionTable } from "../options.ts";
 import { mutexProperties, type Section } from "./family/workload.ts";
 
+/** Vocabulary of the central server. */
 export type CentralServer = {
   state: {
     section: Section;
-    /** Of the last grant to this node; 0 before the first. */
+    /** The token of the last grant to this node; 0 before the first. */
     token: number;
     server: NodeId;
-    /** What the server keeps; null at every other node. */
+    /** The state of the server. Null at every other node. */
     service: Service | null;
   };
   message: { type: "request" } | { type: "grant"; token: number } | { type: "release"; token: number };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every grant: a resource that remembers the highest can turn away a holder that comes late. */
+  /** The token increases with every grant. A resource that remembers the highest token can reject a stale holder. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 interface Service {
   holder: NodeId | null;
-  /** Who waits, first come first. */
+  /** Waiting nodes in FIFO order. */
   queue: NodeId[];
-  /** How often the permission has been handed out. */
+  /** The number of grants so far. */
   grants: number;
 }
 
@@ -42,11 +43,13 @@ const centralServerOptions = optionTable("central-server", {
   server: option(nullable(natural), null, "the node that serves; `null`: the one with the lowest id"),
 });
 
+/** Options of `centralServer()`. */
 export type CentralServerOptions = OptionsOf<typeof centralServerOptions>;
 
 type State = CentralServer["state"];
 type Ctx = Context<CentralServer>;
 
+/** Creates the central server. @throws UsageError if an option is unknown or out of range. */
 export function centralServer(given?: Partial<CentralServerOptions>): Protocol<CentralServer> {
   const { server } = centralServerOptions.settle(given);
 
@@ -62,14 +65,14 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
 
   function request(from: NodeId, state: State, ctx: Ctx): void {
     const { service } = state;
-    if (service === null || service.queue.includes(from)) return; // Not for this node, or a duplicate.
+    if (service === null || service.queue.includes(from)) return; // Meant for another node, or a duplicate.
     service.queue.push(from);
     serve(service, state, ctx);
   }
 
   function release(from: NodeId, token: number, state: State, ctx: Ctx): void {
     const { service } = state;
-    if (service === null || service.holder !== from || service.grants !== token) return; // Not for this node, or a duplicate.
+    if (service === null || service.holder !== from || service.grants !== token) return; // Misdirected, or a duplicate.
     service.holder = null;
     serve(service, state, ctx);
   }
@@ -96,14 +99,14 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
       grant(state, _from, { token }, ctx) {
         if (token <= state.token) return; // A duplicate.
         if (state.section === "wanted") return enter(state, token, ctx);
-        state.token = token; // Of a request that arrived twice: nobody waits for it any more.
+        state.token = token; // Granted to a duplicate request, so no longer needed.
         ctx.send(state.server, { type: "release", token });
       },
       release: (state, from, { token }, ctx) => release(from, token, state, ctx),
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         state.section = "wanted";
         if (state.server === ctx.self) request(ctx.self, state, ctx);
         else ctx.send(state.server, { type: "request" });

@@ -1,12 +1,12 @@
 /**
- * Maekawa's algorithm: a node that wants in asks for the votes of its voting set alone; any two sets share a node, and a
- * node votes for one at a time.
- * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985; words of Coulouris et al.
- * §15.2, which leaves out the messages that resolve deadlocks.
+ * Maekawa's algorithm: a node that wants to enter requests only the votes of its voting set. Any two sets share a node,
+ * and a node votes for one request at a time.
+ * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985; terms of Coulouris et al.
+ * §15.2, which omits the messages that resolve deadlocks.
  *
  * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
  * Safety    ME1: at most one node is inside. Not ME3.
- * Liveness  none: three nodes that ask at once can wait for each other for ever. `maekawa-sanders` mends that.
+ * Liveness  none: three concurrent requests can wait for each other forever. `maekawa-sanders` fixes that.
  * Cost      3(K − 1) messages per entry, where K ≈ √N is the size of the voting sets: a request, a vote and a release for
  *           each voter other than the node itself. Client delay 2 message times, hand-over 2.
  */
@@ -17,30 +17,32 @@ import { requireNoOptions } from "../options.ts";
 import { mutexProperties, type Section } from "./family/workload.ts";
 import { electorates, voteCount } from "./parts/voting-sets.ts";
 
+/** Vocabulary of Maekawa's algorithm. */
 export type Maekawa = {
   state: {
     section: Section;
-    /** V_i: whose votes this node needs, its own among them. Ascending. */
+    /** V_i: the nodes whose votes this node needs, including itself. Ascending. */
     voters: NodeId[];
-    /** Who has voted for its request so far. Ascending. */
+    /** The nodes that have voted for its request so far. Ascending. */
     votes: NodeId[];
     /** The node that this one has voted for, until it is released. */
     votedFor: NodeId | null;
-    /** Requests that wait for its vote, first come first. */
+    /** Requests that wait for its vote, in FIFO order. */
     queue: NodeId[];
-    /** The highest that this node knows of: its votes and releases carry it on. */
+    /** The highest token that this node knows. Its votes and releases carry it to other nodes. */
     token: number;
   };
   message: { type: "request" } | { type: "vote"; token: number } | { type: "release"; token: number };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows from one entry to the next, over all nodes: both had the vote of the same node. */
+  /** The token increases from one entry to the next, across all nodes, because both had the vote of a common node. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 type State = Maekawa["state"];
 type Ctx = Context<Maekawa>;
 
+/** Creates Maekawa's algorithm. @throws UsageError if an option is given: there are none. */
 export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
   requireNoOptions("maekawa", given);
   const votersOf = electorates();
@@ -91,7 +93,7 @@ export function maekawa(given?: Record<never, never>): Protocol<Maekawa> {
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         state.section = "wanted";
         state.votes = [];
         for (const voter of state.voters) if (voter !== ctx.self) ctx.send(voter, { type: "request" });

@@ -1,38 +1,42 @@
 /**
- * Raymond: nodes form a tree in which each knows which neighbour leads to the privilege; requests go that way, and it comes back.
+ * Raymond: nodes form a tree, and each node knows which neighbor leads to the privilege. Requests travel toward the
+ * privilege, and it returns the same way.
  * Raymond, "A Tree-Based Algorithm for Distributed Mutual Exclusion", ACM TOCS 7(1), 1989.
  *
  * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
- * Safety    ME1: at most one node is inside. Not ME3: each node serves its neighbours first come first served, and no more than that.
+ * Safety    ME1: at most one node is inside. Not ME3: each node serves its neighbors in FIFO order, but there is no
+ *           global order.
  * Liveness  ME2: every request is granted.
- * Cost      2d messages per entry, d the distance to the privilege: none where it is, twice the diameter at worst. That is 4 on a
- *           star, 4·log2((N + 1)/2) on a full binary tree, 2(N − 1) on a line. If all want in all the time, 4(N − 1)/N. Client
- *           delay 2d message times, hand-over d.
+ * Cost      2d messages per entry, d the distance to the privilege: none where it is, twice the diameter at worst. That
+ *           is 4 on a star, 4·log2((N + 1)/2) on a full binary tree, 2(N − 1) on a line. If all nodes want to enter all
+ *           the time, 4(N − 1)/N. Client delay 2d message times, hand-over d.
  *
- * The paper's PRIVILEGE is what others call the token. Here a token is the fencing token of an entry. The privilege carries the
- * last one, which is not in the paper; it grows with each hand-over too, so a privilege that arrives twice is known by it.
+ * The paper's PRIVILEGE is elsewhere called the token. Here a token is the fencing token of an entry. The privilege
+ * carries the last one, an addition to the paper. It also increases with each hand-over, which exposes duplicates of the
+ * privilege.
  */
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
 import { natural, oneOf } from "../../core/shape.ts";
 import { type OptionsOf, option, optionTable } from "../options.ts";
 import { mutexProperties, type Section } from "./family/workload.ts";
 
+/** Vocabulary of Raymond's algorithm. */
 export type Raymond = {
   state: {
     section: Section;
-    /** HOLDER: the neighbour on the way to the privilege; the node itself if it is here. */
+    /** HOLDER: the neighbor toward the privilege, or the node itself if the privilege is here. */
     holder: NodeId;
-    /** REQUEST_Q: which neighbours have asked, and the node itself, first come first. */
+    /** REQUEST_Q: the requesting neighbors and the node itself, in FIFO order. */
     queue: NodeId[];
-    /** ASKED: whether this node has asked its `holder`. */
+    /** ASKED: whether this node has sent a request to its `holder`. */
     asked: boolean;
-    /** The highest that this node has seen. */
+    /** The highest token that this node has seen. */
     token: number;
   };
   message: { type: "request" } | { type: "privilege"; token: number };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
+  /** The token increases with every entry. A resource that remembers the highest token can reject a stale holder. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
@@ -47,9 +51,11 @@ const raymondOptions = optionTable("raymond", {
   ),
 });
 
+/** Options of `raymond()`. */
 export type RaymondOptions = OptionsOf<typeof raymondOptions>;
 export type Tree = RaymondOptions["tree"];
 
+/** Creates Raymond's algorithm. @throws UsageError if an option is unknown or out of range. */
 export function raymond(given?: Partial<RaymondOptions>): Protocol<Raymond> {
   const { tree } = raymondOptions.settle(given);
   return {
@@ -61,7 +67,7 @@ export function raymond(given?: Partial<RaymondOptions>): Protocol<Raymond> {
     },
     receive: {
       request(state, from, _message, ctx) {
-        if (state.queue.includes(from)) return; // A duplicate: a neighbour asks once and waits.
+        if (state.queue.includes(from)) return; // A duplicate: a neighbor sends one request and waits.
         state.queue.push(from);
         assignPrivilege(state, ctx);
         makeRequest(state, ctx);
@@ -76,7 +82,7 @@ export function raymond(given?: Partial<RaymondOptions>): Protocol<Raymond> {
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         state.section = "wanted";
         state.queue.push(ctx.self);
         assignPrivilege(state, ctx);
@@ -105,18 +111,18 @@ export function raymond(given?: Partial<RaymondOptions>): Protocol<Raymond> {
   };
 }
 
-/** By place in the tree. The root's is none. */
+/** The parent's index for each index in the tree. Out of range for the root. */
 const parentOf: Readonly<Record<Tree, (place: number) => number>> = {
   binary: (place) => Math.floor((place - 1) / 2),
   star: (place) => (place === 0 ? -1 : 0),
   line: (place) => place - 1,
 };
 
-/** The longest way between two nodes. */
+/** The longest distance between two nodes. */
 const diameterOf: Readonly<Record<Tree, (nodes: number) => number>> = {
   binary(nodes) {
     const depth = Math.floor(Math.log2(nodes));
-    return nodes === 1 ? 0 : 2 * depth - (nodes < 3 * 2 ** (depth - 1) ? 1 : 0); // Is the right half as deep as the left?
+    return nodes === 1 ? 0 : 2 * depth - (nodes < 3 * 2 ** (depth - 1) ? 1 : 0); // The right half may be less deep than the left.
   },
   star: (nodes) => Math.min(nodes - 1, 2),
   line: (nodes) => nodes - 1,

@@ -1,16 +1,17 @@
 /**
- * Suzuki–Kasami: a node that wants in asks everybody for the privilege, and the node that has it sends it on once it is outside.
+ * Suzuki–Kasami: a node that wants to enter asks all nodes for the privilege. The node that has it forwards it once it is
+ * outside.
  * Suzuki & Kasami, "A Distributed Mutual Exclusion Algorithm", ACM TOCS 3(4), 1985.
  *
  * Assumes   no crashes; reliable links, in any order; a node that is inside leaves.
- * Safety    ME1: at most one node is inside. Not ME3: requests are granted as they reach the privilege, and those that reach it
- *           while a node is inside in the order of ids.
- * Liveness  ME2: every request is granted in the end.
- * Cost      N messages per entry: N − 1 requests and the privilege; none where the privilege is. Client delay 2 message times
- *           or none, hand-over 1.
+ * Safety    ME1: at most one node is inside. Not ME3: requests are granted in the order of their arrival at the
+ *           privilege; requests that arrive while a node is inside are granted in the order of ids.
+ * Liveness  ME2: every request is eventually granted.
+ * Cost      N messages per entry: N − 1 requests and the privilege; none if the node has the privilege. Client delay 2
+ *           message times or none, hand-over 1.
  *
- * The paper's PRIVILEGE is what others call the token. Here a token is the fencing token of an entry, and the privilege counts
- * entries for it, which is not in the paper.
+ * The paper's PRIVILEGE is elsewhere called the token. Here a token is the fencing token of an entry. The privilege
+ * counts entries to provide it, an addition to the paper.
  */
 import type { PerNode } from "../../core/per-node.ts";
 import type { Context, NodeId, Property, Protocol } from "../../core/protocol.ts";
@@ -18,29 +19,30 @@ import { list, natural, perNode } from "../../core/shape.ts";
 import { requireNoOptions } from "../options.ts";
 import { mutexProperties, type Section } from "./family/workload.ts";
 
+/** Vocabulary of Suzuki–Kasami. */
 export type SuzukiKasami = {
   state: {
     section: Section;
-    /** RN: by node, the highest number of its requests that this node knows of; a node that has not asked is left out. */
+    /** RN: the highest known request number of each node. Nodes without requests are omitted. */
     rn: PerNode<number>;
-    /** Null while it is elsewhere. */
+    /** Null while it is at another node. */
     privilege: Privilege | null;
-    /** Of the last entry of this node; 0 before the first. */
+    /** The token of this node's last entry; 0 before the first. */
     token: number;
   };
   message: { type: "request"; n: number } | ({ type: "privilege" } & Privilege);
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" };
-  /** The token grows with every entry: a resource that remembers the highest can turn away a holder that comes late. */
+  /** The token increases with every entry. A resource that remembers the highest token can reject a stale holder. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
 interface Privilege {
-  /** Q: who gets it next, first come first. */
+  /** Q: the nodes that get it next, in FIFO order. */
   queue: NodeId[];
-  /** LN: by node, the number of its request that was granted last. */
+  /** LN: the number of each node's last granted request. */
   ln: PerNode<number>;
-  /** How many entries there have been. */
+  /** The number of entries so far. */
   entries: number;
 }
 
@@ -49,6 +51,7 @@ type Ctx = Context<SuzukiKasami>;
 
 const MAX_NODES = 10_000;
 
+/** Creates the Suzuki–Kasami algorithm. @throws UsageError if an option is given: there are none. */
 export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasami> {
   requireNoOptions("suzuki-kasami", given);
   return {
@@ -68,15 +71,15 @@ export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasam
       },
       privilege(state, _from, { queue, ln, entries }, ctx) {
         if (isDuplicate(entries, state)) return;
-        // Nobody but a liar queues a node that there is not.
+        // Only a Byzantine node queues an unknown node.
         state.privilege = { queue: queue.filter((node) => ctx.peers.includes(node)), ln: { ...ln }, entries };
         if (state.section === "wanted") enter(state.privilege, state, ctx);
-        else grantNext(state.privilege, state, ctx); // It has crashed since it asked, and forgotten that.
+        else grantNext(state.privilege, state, ctx); // It has crashed since its request, and forgotten it.
       },
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         if (state.privilege !== null) return enter(state.privilege, state, ctx);
         state.section = "wanted";
         const n = numberOf(state.rn, ctx.self) + 1;
@@ -112,11 +115,11 @@ export function suzukiKasami(given?: Record<never, never>): Protocol<SuzukiKasam
 
 const numberOf = (numbers: PerNode<number>, node: NodeId): number => numbers[node] ?? 0;
 
-/** RN[j] = LN[j] + 1. A request that was granted since, or arrives again, has a lower number. */
+/** RN[j] = LN[j] + 1. A granted request or a duplicate has a lower number. */
 const isWaiting = (node: NodeId, { rn }: State, { ln }: Privilege): boolean =>
   numberOf(rn, node) === numberOf(ln, node) + 1;
 
-/** A node enters as soon as it has the privilege, so what it has had before counts fewer entries than its token. */
+/** A node enters as soon as it has the privilege, so any earlier copy counts fewer entries than the node's token. */
 const isDuplicate = (entries: number, { token }: State): boolean => entries < token;
 
 function enter(privilege: Privilege, state: State, ctx: Ctx): void {

@@ -1,20 +1,21 @@
 /**
- * The journal's bytes: a header, then batches. A batch is what became durable together, behind one checksum:
+ * The journal's file format: a header, then batches. A batch holds the records that become durable together, behind one
+ * checksum:
  *
- *     header   "COTERIE-JOURNAL\n" | version u32 | salt u32 | crc of these u32
- *     batch    crc u32 | length u32 | number u48 | records      the crc is over all that follows it, seeded with the salt
- *     record   slot u16 | kind u8 | length u32 | payload
+ *    header   "COTERIE-JOURNAL\n" | version u32 | salt u32 | crc of these u32
+ *    batch    crc u32 | length u32 | number u48 | records      the crc is over all that follows it, seeded with the salt
+ *    record   slot u16 | kind u8 | length u32 | payload
  *
- * Why batches and not records are checksummed: a batch is written only when the one before it is durable, so a broken
- * one with a whole one after it had been confirmed and was damaged later, while a broken one at the end is a write that
- * a crash has torn. Of single records this would not be so: a power cut may leave the second of two unconfirmed ones
- * whole and the first not. An empty batch at a clean end, and at the next beginning, keeps what is before it out of that
- * doubt. Batches are numbered, so one that is missing is noticed; the salt keeps what an earlier file has left on the
- * disk from being taken for a part of this one.
+ * Why batches and not records have checksums: a batch is written only after the one before it is durable. So a broken batch
+ * with an intact one after it was durable once and was damaged later, while a broken batch at the end is a write torn by a
+ * crash. Single records do not allow this distinction: after a power failure the second of two unconfirmed records can be
+ * intact and the first not. An empty batch, written at a clean close and at the next open, shows that everything before it was
+ * durable. Batches are numbered to detect a missing one. The salt distinguishes them from leftovers of an earlier file on the
+ * disk.
  *
- * Why payloads are in the wire codec and each slot says its shape: a record that fits its shape has bytes, and these
- * bytes mean that record, both by construction. The shape is written down beside the name, as JSON, so a later version
- * of a program reads what an earlier one wrote with the shape that it had then, and looks whether it fits its own.
+ * Why payloads use the wire codec and each slot declares its shape: every record that fits its shape has an encoding, and the
+ * bytes decode to that record, both by construction. The shape is stored with the slot's name, as JSON. So a later version of a
+ * program decodes old records with the shape they were written with, and checks whether they fit its own.
  */
 import { crc32 } from "node:zlib";
 import type { Chunk } from "../../core/chunk.ts";
@@ -27,24 +28,24 @@ const VERSION = 1;
 export const HEADER_BYTES = MAGIC.length + 12;
 const BATCH_BYTES = 14;
 const RECORD_BYTES = 7;
-/** The most that a record's slot can be. */
+/** The highest slot number. */
 export const MAX_SLOT = 0xffff;
 
-/** `declare` gives a slot its name and the shape of the records that follow; `compact` replaces those before it. */
+/** `declare` gives a slot its name and the shape of the records that follow. `compact` replaces the slot's earlier records. */
 export type RecordKind = "declare" | "append" | "compact";
 const kinds: readonly RecordKind[] = ["declare", "append", "compact"];
 
-/** One record: where its payload is in the bytes around it. */
+/** One record, with the position of its payload in the surrounding bytes. */
 export interface Entry {
   readonly slot: number;
   readonly kind: RecordKind;
   readonly at: number;
   readonly length: number;
-  /** The numbers of the chunks that it refers to. Only set for records written by this process. */
+  /** The numbers of the chunks that it refers to. Set only for records written by this process. */
   readonly chunks?: readonly number[];
 }
 
-/** What a slot's declaration says. */
+/** The content of a slot's declaration. */
 export interface Declaration {
   readonly name: string;
   readonly shape: ShapeNode;
@@ -59,7 +60,7 @@ export function header(salt: number): Buffer {
   return bytes;
 }
 
-/** What a record contains in place of a chunk. */
+/** The value that takes the place of a chunk in a record. */
 export interface Reference {
   readonly number: number;
   readonly length: number;
@@ -103,17 +104,17 @@ export class RecordReader extends Reader {
   }
 }
 
-/** Of the room of a batch, for a later one. */
+/** A larger buffer is not reused for a later batch. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 
-/** Records on their way to the disk. */
+/** A group of records that will be written together. */
 export class Batch {
   readonly entries: Entry[] = [];
-  /** Called once it is durable. */
+  /** Called once the batch is durable. */
   readonly waiting: (() => void)[] = [];
   readonly #writer: RecordWriter;
 
-  /** @param before one that is done with, whose room is used again: to grow anew is to copy, and leaves much to be collected. */
+  /** @param before a finished batch whose buffer is reused, which avoids copying and garbage from growing a new one */
   constructor(before: Batch | null = null) {
     const isOfUse = before !== null && before.#writer.buffer.length <= MAX_KEPT_BYTES;
     this.#writer = isOfUse ? before.#writer : new RecordWriter(256);
@@ -128,12 +129,12 @@ export class Batch {
     return this.entries.length === 0;
   }
 
-  /** Room for so much more, taken at once: to grow by doubling is to copy most of it. */
+  /** Reserves this many more bytes at once. Growing by doubling would copy most of the buffer. */
   reserve(bytes: number): void {
     this.#writer.room(bytes);
   }
 
-  /** Adds a record with the payload that `write` writes; adds nothing if that throws. @param references for chunks */
+  /** Adds a record with the payload that `write` writes. Adds nothing if `write` throws. @param references for chunks */
   add(slot: number, kind: RecordKind, write: (into: Writer) => void, references: References | null = null): void {
     const writer = this.#writer;
     writer.references = references;
@@ -156,12 +157,12 @@ export class Batch {
     this.entries.push(chunks.length === 0 ? { slot, kind, at, length } : { slot, kind, at, length, chunks });
   }
 
-  /** What it holds, to be taken back to. */
+  /** The current end of the batch, for `takeBackTo`. */
   mark(): { readonly count: number; readonly end: number } {
     return { count: this.entries.length, end: this.#writer.position };
   }
 
-  /** As if what was added since had not been. */
+  /** Removes everything added since the mark. */
   takeBackTo({ count, end }: { readonly count: number; readonly end: number }): void {
     this.entries.length = count;
     this.#writer.position = end;
@@ -171,7 +172,7 @@ export class Batch {
     return this.#writer.buffer.subarray(at, at + length);
   }
 
-  /** The bytes for the file. */
+  /** The bytes to write to the file. */
   sealed(number: number, salt: number): Buffer {
     const bytes = this.#writer.buffer.subarray(0, this.#writer.position);
     bytes.writeUInt32LE(bytes.length - BATCH_BYTES, 4);
@@ -189,21 +190,21 @@ export function readDeclaration(payload: Buffer): Declaration {
   return JSON.parse(new Reader(payload).text(Number.MAX_SAFE_INTEGER)) as Declaration;
 }
 
-/** What a journal's bytes hold. */
+/** The content of a journal file. */
 export interface Scan {
   readonly salt: number;
-  /** Of the last batch; 0 if there is none. */
+  /** The number of the last batch. 0 if there is none. */
   readonly number: number;
-  /** Whether the last batch is an empty one, or there is none: nothing before it can be taken for torn. */
+  /** Whether the last batch is empty or there is none. If so, nothing before it can be a torn write. */
   readonly isMarked: boolean;
   readonly entries: readonly Entry[];
-  /** Where the readable part ends. What follows, if anything, is a torn write. */
+  /** The end of the readable part. Anything after it is a torn write. */
   readonly end: number;
 }
 
 /**
- * Reads a journal's bytes; `file` is its name for errors.
- * @throws EnvironmentError if it is no journal, or damaged elsewhere than at its end.
+ * Reads a journal's bytes. `file` is its name for error messages.
+ * @throws EnvironmentError if it is not a journal, or if it is damaged anywhere but at its end
  */
 export function scan(bytes: Buffer, file: string): Scan {
   const salt = readHeader(bytes, file);
@@ -239,7 +240,7 @@ function readHeader(bytes: Buffer, file: string): number {
   return bytes.readUInt32LE(MAGIC.length + 4);
 }
 
-/** The length of the batch that begins at `at`, or null if no whole one does. */
+/** The length of the batch at `at`. Null if the bytes end before it does. */
 function batchLength(bytes: Buffer, at: number, salt: number): number | null {
   if (at + BATCH_BYTES > bytes.length) return null;
   const length = BATCH_BYTES + bytes.readUInt32LE(at + 4);
@@ -247,7 +248,7 @@ function batchLength(bytes: Buffer, at: number, salt: number): number | null {
   return crc32(bytes.subarray(at + 4, at + length), salt) === bytes.readUInt32LE(at) ? length : null;
 }
 
-/** Where a whole batch begins, from `from` on, that was written after batch `last`; null if there is none. */
+/** The offset of the next complete batch, at or after `from`, that was written after batch `last`. Null if there is none. */
 function nextBatch(bytes: Buffer, from: number, salt: number, last: number): number | null {
   const most = last + 1 + (bytes.length - from) / BATCH_BYTES;
   for (let at = from; at + BATCH_BYTES <= bytes.length; at++) {
@@ -257,7 +258,7 @@ function nextBatch(bytes: Buffer, from: number, salt: number, last: number): num
   return null;
 }
 
-/** Adds the records from `at` to `end`; false if they do not fill that space. */
+/** Adds the records from `at` to `end`. Returns false if they do not fill that range exactly. */
 function readRecords(bytes: Buffer, at: number, end: number, into: Entry[]): boolean {
   let start = at;
   while (start + RECORD_BYTES <= end) {
@@ -271,7 +272,7 @@ function readRecords(bytes: Buffer, at: number, end: number, into: Entry[]): boo
   return start === end;
 }
 
-/** A node that forgot what it has promised would break its word, so this is not repaired by leaving something out. */
+/** Damage is not repaired by dropping records: a node that forgets a promise would break it. */
 export function damaged(file: string, at: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "damaged-journal",

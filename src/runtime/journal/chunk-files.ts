@@ -1,8 +1,8 @@
 /**
  * The chunks of a journal. Each has a file in the journal's folder, `chunk-NUMBER`; records refer to it by number, length and
- * checksum. A chunk is written once even if several records refer to it. Its file is durable before the first batch that refers to
- * it. The file is deleted after the batch that removes the last reference; files left by a crash are deleted when the journal is
- * opened again.
+ * checksum. A chunk is written once even if several records refer to it. Its file is durable before the first batch that refers
+ * to it. The file is deleted after the batch that removes the last reference. Files left by a crash are deleted when the
+ * journal is opened again.
  */
 import { crc32 } from "node:zlib";
 import { Chunk } from "../../core/chunk.ts";

@@ -1,10 +1,10 @@
 /**
- * A journal in a directory, with one writer. All that one tick appends, and all that is appended while the disk is at
- * work, shares one write and one `fdatasync`. Once more than half of the file has been replaced it is written anew, while it goes on.
- * That copy is optional until it is renamed: if it fails before, it is removed, and the journal stays as it is.
+ * A journal in a directory, with one writer. All records appended in one tick, or while the disk is busy, share one write and
+ * one `fdatasync`. Once more than half of the file has been replaced, the journal is copied to a new file while it stays in
+ * use. The copy is optional until it is renamed: if it fails before that, it is removed and the journal does not change.
  *
- * If a write or a sync fails once, nothing is ever reported durable again: after a failed sync nobody knows what the disk
- * holds, and a second one that succeeds says nothing about the first (Rebello et al., USENIX ATC 2020).
+ * After one failed write or sync the journal never reports anything durable again. After a failed sync the content of the disk
+ * is unknown, and a later successful sync does not confirm earlier writes (Rebello et al., USENIX ATC 2020).
  */
 import { EnvironmentError, InvariantViolation, UsageError, unexpected } from "../../core/errors.ts";
 import { slotReplacedBy } from "../../core/journal-slots.ts";
@@ -34,19 +34,21 @@ import { isSame, type Kept, MAX_NAME_LENGTH, NOBODY, newlyKept, requireFree, too
 
 export interface JournalOptions {
   readonly platform: Pick<Platform, "clock" | "timers" | "random" | "disk">;
-  /** Whose journal it is, in any words: a directory that has another's is refused, for nobody may keep another's word. */
+  /**
+   * Identifies the owner of the journal. A directory with another owner's journal is rejected, since its promises are not ours.
+   */
   readonly owner: string;
   readonly log: Pick<Log, "warn">;
-  /** The disk failed, or is too slow or too small: nothing is reported durable from now on. Called once. */
+  /** Called once if the disk fails, or is too slow or too small. From then on, nothing is reported durable. */
   readonly onFailure: (error: EnvironmentError) => void;
   readonly limits?: Partial<JournalLimits>;
-  /** Counts what is written, and how long the disk takes. */
+  /** Counts bytes and records written, and how long the disk takes. */
   readonly counts?: JournalCounts;
 }
 
 /**
- * Opens the journal in `directory`, which is made if it is not there.
- * @throws EnvironmentError if another process has it, if it is damaged, or if the disk refuses.
+ * Opens the journal in `directory`, which is created if it does not exist.
+ * @throws EnvironmentError if another process uses it, if it is damaged, or if the disk fails
  */
 export async function openJournal(directory: string, options: JournalOptions): Promise<Journal> {
   const limits = { ...defaultLimits, ...options.limits };
@@ -94,37 +96,37 @@ function requireOwner(journal: Journal, directory: string, owner: string): void 
     );
 }
 
-/** So many times that is made room for, before its records are replaced. */
+/** Spare room for a slot's next replacement, relative to its last one. */
 const SPARE = 1.125;
 
-/** A copy that failed is tried again with the first write after this time. */
+/** A failed copy is retried with the first write after this time. */
 const COPY_AGAIN_MS = 60_000;
 
 class DiskJournal implements Journal {
   readonly #place: Place;
   readonly #options: JournalOptions & { readonly limits: JournalLimits };
   readonly #chunks: ChunkFiles;
-  /** Records have been replaced since chunk files were last deleted. */
+  /** Whether records have been replaced since chunk files were last deleted. */
   #hasReplaced = true;
   readonly #slots = new Map<string, Kept>();
   readonly #numbered: Kept[] = [];
-  /** Slots that had a name once. */
+  /** Slots whose names were released. They can be reused. */
   readonly #free: Kept[] = [];
   #file: JournalFile;
-  /** Of the last batch in the file. */
+  /** The number of the last batch in the file. */
   #number: number;
   #isMarked: boolean;
-  /** How long the file was when it was last written anew. */
+  /** The length of the file right after it was last rewritten. */
   #rewrittenTo = 0;
   #pending = new Batch();
-  /** On its way to the disk. */
+  /** The batch that is being written. */
   #leaving: Batch | null = null;
-  /** Was, and is not looked at any more. */
+  /** A finished batch, whose buffer can be reused. */
   #done: Batch | null = null;
   #working: Promise<void> | null = null;
-  /** The file that is to take this one's place, if one is being written. */
+  /** The file that will replace the current one, if it is being rewritten. */
   #rewriting: Rewriting | null = null;
-  /** When the last copy failed, unless a later one has succeeded. */
+  /** The time of the last failed copy. Null if a later one succeeded. */
   #copyFailedAt: number | null = null;
   #phase: "open" | "closed" | "failed" = "open";
   #closed: Promise<void> | null = null;
@@ -172,7 +174,7 @@ class DiskJournal implements Journal {
       append: (record) => add("append", record),
       compact: (records) => {
         slotReplacedBy(records, () => name);
-        const batch = this.#pending; // All of them go with it: or none, if one is refused.
+        const batch = this.#pending; // All records are in one batch, so if one is rejected, none is written.
         const mark = batch.mark();
         batch.reserve(Math.ceil(kept.compactedBytes * SPARE));
         try {
@@ -209,7 +211,7 @@ class DiskJournal implements Journal {
     return this.#closed;
   }
 
-  /** An empty batch: what is before it was durable. */
+  /** Writes an empty batch, which shows that everything before it was durable. */
   async mark(): Promise<void> {
     await this.#write(new Batch());
     this.#isMarked = true;
@@ -245,7 +247,7 @@ class DiskJournal implements Journal {
 
   #add({ number }: Kept, kind: RecordKind, write: (into: Writer) => void): void {
     this.#requireOpen();
-    if (this.#phase === "failed") return; // Its node has been told to stop.
+    if (this.#phase === "failed") return; // The node has already been told to stop.
     const { maxRecordBytes, maxPendingBytes } = this.#options.limits;
     const writeRecord = (into: Writer): void => {
       const start = into.position;
@@ -274,7 +276,7 @@ class DiskJournal implements Journal {
     else batch.waiting.push(then);
   }
 
-  /** Writes until nothing is left. Whatever is added in this turn of the loop goes first, together. */
+  /** Writes until nothing is left. Everything added in this turn of the event loop goes first, in one batch. */
   async #work(): Promise<void> {
     await new Promise<void>((resolve) => this.#options.platform.timers.soon(resolve));
     while (this.#hasWork && this.#phase !== "failed") {
@@ -290,7 +292,10 @@ class DiskJournal implements Journal {
     return !this.#pending.isEmpty || this.#rewriting?.isCopied === true;
   }
 
-  /** What waits, into the file that has taken the other's place if it was time for that. @returns who waits for it */
+  /**
+   * Writes the pending batch, after switching to the rewritten file if that is ready. @returns the callbacks waiting for the
+   * batch
+   */
   async #writeNext(): Promise<Batch["waiting"]> {
     if (this.#rewriting?.isCopied === true) await this.#changeFile(this.#rewriting);
     const batch = this.#pending;
@@ -299,7 +304,7 @@ class DiskJournal implements Journal {
     this.#done = null;
     this.#leaving = batch;
     for (const { chunks = [] } of batch.entries) for (const number of chunks) await this.#writeChunk(number);
-    const start = this.#file.end; // Not before: a copy may have taken its place.
+    const start = this.#file.end; // Read this after the switch, since the file may have changed.
     await this.#write(batch);
     for (const entry of batch.entries) {
       this.#apply(entry, start + entry.at, () => batch.payload(entry));
@@ -346,7 +351,7 @@ class DiskJournal implements Journal {
     this.#isMarked = false;
   }
 
-  /** Takes note of an entry that is durable at this place of the file. */
+  /** Records an entry that is now durable at this position of the file. */
   #apply({ slot, kind, length, chunks }: Entry, at: number, payload: (at: number, length: number) => Buffer): void {
     if (kind === "declare") return this.#declare(slot, readDeclaration(payload(at, length)));
     const kept = this.#numbered[slot];
@@ -374,7 +379,7 @@ class DiskJournal implements Journal {
     this.#numbered[number] = newlyKept(number, declared, declared.shape);
   }
 
-  /** What the slot holds: in the file, and on its way there. */
+  /** The records of a slot, both in the file and waiting to be written. */
   #recordsOf(kept: Kept): unknown[] {
     const { places, declared, number } = kept;
     let codec = codecOf<unknown>(declared.shape);
@@ -413,17 +418,17 @@ class DiskJournal implements Journal {
     const { end } = this.#file;
     if (this.#copyFailedAt !== null && this.#options.platform.clock.now() < this.#copyFailedAt + COPY_AGAIN_MS)
       return false;
-    // However small the records beside what surrounds them, the file has to double first: copying is a share of the work.
+    // The file must double between rewrites, so that copying stays a bounded share of all writes even for small records.
     if (end < Math.max(this.#options.limits.rewriteFromBytes, 2 * this.#rewrittenTo)) return false;
     return this.#liveBytes * 2 < end;
   }
 
-  /** Of records that have not been replaced. */
+  /** The bytes of records that have not been replaced. */
   get #liveBytes(): number {
     return this.#numbered.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** What is left of it is copied into a new file, while it goes on. */
+  /** Starts copying the live records to a new file while the journal stays in use. */
   #beginRewriting(): void {
     const left = this.#numbered.map(({ number, declared, places }) => ({ number, declared, places: [...places] }));
     const rewriting = new Rewriting(this.#place, this.#file, left, (error) => {
@@ -433,7 +438,9 @@ class DiskJournal implements Journal {
     this.#rewriting = rewriting;
   }
 
-  /** The new file takes the place of the old one once it is durable. Nobody knows which of them is the journal if that fails. */
+  /**
+   * Replaces the old file with the new one, once that is durable. If the rename fails, it is unknown which file is the journal.
+   */
   async #changeFile(rewriting: Rewriting): Promise<void> {
     const rewritten = await rewriting.finish().catch((error: unknown) => this.#abandonCopy(rewriting, error));
     if (rewritten === undefined) return;
@@ -447,10 +454,10 @@ class DiskJournal implements Journal {
     if (this.#options.counts !== undefined) this.#options.counts.bytes += file.end;
     this.#number = number;
     for (const kept of this.#numbered) kept.places = places.get(kept.number) ?? [];
-    await old.close().catch(() => {}); // It is not the journal any more.
+    await old.close().catch(() => {}); // It is no longer the journal.
   }
 
-  /** @throws the error if neither the disk nor a limit explains it. */
+  /** @throws the error if it is neither an error of the disk nor of a limit */
   async #abandonCopy(rewriting: Rewriting, error: unknown): Promise<void> {
     if (!isOfSystem(error) && !(error instanceof EnvironmentError)) throw error;
     if (this.#copyFailedAt === null)

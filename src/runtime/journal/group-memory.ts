@@ -1,4 +1,4 @@
-/** What a journal remembers of the group that its member is in: its own name, the list of members, the others' journals. */
+/** The member's group, as its journal stores it: the journal's own name, the list of members, and the journals of the others. */
 import { EnvironmentError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { list, natural, struct, text } from "../../core/shape.ts";
@@ -6,7 +6,10 @@ import type { Random } from "../platform/platform.ts";
 import { groupText, MAX_JOURNAL_BYTES, type Memory } from "../transport/identity.ts";
 import type { Journal, Slot } from "./journal.ts";
 
-/** `members` are the founders; empty of a member that came later. `others` is empty until the group is founded; that of a single member stays so. */
+/**
+ * `members` are the founders. It is empty for a member that joined later. `others` is empty until the group is founded, and
+ * stays empty for a single member.
+ */
 export interface GroupRecord {
   readonly journal: string;
   readonly members: readonly NodeId[];
@@ -21,17 +24,19 @@ export const groupShape = struct<GroupRecord>({
 });
 
 interface Told {
-  /** This member is to come into a group that others have founded; once the journal knows one, that does not matter. */
+  /** Whether this member will join an existing group. Ignored once the journal contains one. */
   readonly isNewcomer?: boolean;
-  /** The journal knows a later list than that of the founders: then what this member was told does not matter. */
+  /** Whether the journal contains a later list of members than the founders'. Then the configured members are ignored. */
   readonly isChanged?: boolean;
 }
 
 /**
- * Opens what the journal remembers; a new journal gets a name and
- * this list of members. Resolves when that is durable: only then may anybody hear of it.
- * @param members the founders, by what this member was told.
- * @throws EnvironmentError `wrong-members` if the journal was begun with another list, or by a founder that is none now.
+ * Reads the group from the journal. A new journal gets a name and this list of members. Resolves when these are durable,
+ * because other members must not learn the name earlier.
+ *
+ * @param members the founders, as configured for this member
+ * @throws EnvironmentError `wrong-members` if the journal was started with another list, or by a founder that is no longer in
+ * it
  */
 export async function groupMemory(
   journal: Journal,
@@ -67,7 +72,7 @@ export async function groupMemory(
   };
 }
 
-/** A single member founds at once, and remembers nobody. */
+/** A single member founds its group immediately, and has no others to store. */
 const isUnfounded = ({ members, others }: GroupRecord): boolean => members.length > 1 && others.length === 0;
 
 function begun(slot: Slot<GroupRecord>, members: readonly NodeId[], journal: string): GroupRecord {

@@ -1,14 +1,14 @@
-/** The journal's file: written at its end, made durable, replaced as a whole. Whatever the disk refuses is said in words. */
+/** The journal's file: appended to, synced, and replaced as a whole. Errors of the disk get readable messages. */
 import { join } from "node:path";
 import { EnvironmentError } from "../../core/errors.ts";
 import type { DiskFile, Folder, Platform } from "../platform/platform.ts";
 import { header, type Scan, scan } from "./batches.ts";
 
 const FILE = "journal";
-/** A journal that is being rewritten, or was when its process ended. */
+/** A journal that is being rewritten, or was when its process stopped. */
 export const REWRITTEN = "journal.rewritten";
 
-/** Where a journal is. */
+/** The location of a journal. */
 export interface Place {
   readonly path: string;
   readonly folder: Folder;
@@ -21,17 +21,17 @@ export class JournalFile {
     readonly path: string,
     readonly salt: number,
     content: DiskFile,
-    /** Where the next bytes go. */
+    /** The offset of the next write. */
     public end: number,
   ) {
     this.#content = content;
   }
 
-  /** Opens the journal in `directory`, or begins one there, and tells what it holds. A torn end is cut off. */
+  /** Opens the journal in `directory`, or creates one, and returns its content. A torn end is cut off. */
   static async open(place: Place, maxBytes: number): Promise<{ file: JournalFile; held: Scan; cutBytes: number }> {
     const path = join(place.path, FILE);
     try {
-      await place.folder.remove(REWRITTEN).catch(() => {}); // It only takes room.
+      await place.folder.remove(REWRITTEN).catch(() => {}); // A leftover only wastes space.
       const content = await place.folder.open(FILE);
       if (content === null) {
         const file = await JournalFile.begin(place);
@@ -45,7 +45,7 @@ export class JournalFile {
     }
   }
 
-  /** A new file beside the journal, which `install` puts into its place. */
+  /** Creates a new file next to the journal. `install` replaces the journal with it. */
   static async begin({ path, folder, random }: Place): Promise<JournalFile> {
     const salt = random.natural(2 ** 32);
     const file = new JournalFile(join(path, FILE), salt, await folder.create(REWRITTEN), 0);
@@ -74,29 +74,29 @@ export class JournalFile {
     }
   }
 
-  /** Appends. The bytes may be torn by a crash until `install` has returned. */
+  /** Appends bytes. A crash may tear them until `settle` has returned. */
   async write(bytes: Buffer): Promise<void> {
     await this.#content.write(bytes, this.end);
     this.end += bytes.length;
   }
 
-  /** Appends. The bytes are durable once it has returned, if all before them were. */
+  /** Appends bytes. They are durable when this resolves, provided that all bytes before them are. */
   async writeDurably(bytes: Buffer): Promise<void> {
     await this.#content.writeDurably(bytes, this.end);
     this.end += bytes.length;
   }
 
-  /** What has been written is durable once it resolves. */
+  /** Makes everything written so far durable. */
   settle(): Promise<void> {
     return this.#content.datasync();
   }
 
-  /** Makes the whole file durable. */
+  /** Makes the whole file durable, with its metadata. */
   sync(): Promise<void> {
     return this.#content.sync();
   }
 
-  /** Makes this file, which has to be durable, the journal, also for a process that opens it after a power cut. */
+  /** Makes this file, which must be durable, the journal. The change itself is durable, too. */
   install({ folder }: Place): Promise<void> {
     return folder.rename(REWRITTEN, FILE);
   }
@@ -133,7 +133,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EMFILE: "too many files are open",
 };
 
-/** Whether the operating system refused something. */
+/** Whether the error comes from the operating system. */
 export const isOfSystem = (error: unknown): boolean => error instanceof Error && "syscall" in error;
 
 export function reasonOf(cause: unknown): string {
@@ -141,7 +141,7 @@ export function reasonOf(cause: unknown): string {
   return WORDS[code] === undefined ? message : `${WORDS[code]} (${code})`;
 }
 
-/** What the disk refused, in words; the cause has the system's own. */
+/** Describes an error of the disk. The cause has the system's own message. */
 export function cannot(what: "open" | "make" | "write", path: string, cause: unknown): EnvironmentError {
   const subject = what === "make" ? `the journal's directory ${path}` : `the journal ${path}`;
   const why = reasonOf(cause);

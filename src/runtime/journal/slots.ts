@@ -1,27 +1,27 @@
-/** The slots of a journal, as it keeps them in memory. */
+/** The slots of a journal in memory. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { type ShapeNode, struct } from "../../core/shape.ts";
 import type { Declaration } from "./batches.ts";
 
-/** A slot: what the file has of it, and how it is used now. */
+/** A slot: its data in the file, and its current use. */
 export interface Kept {
   readonly number: number;
-  /** As the file declares it; of a slot that is free, without a name. */
+  /** The declaration in the file. A free slot has no name. */
   declared: Declaration;
-  /** The shape of its records from now on, also if the file does not say so yet. */
+  /** The shape of its next records, even if the file does not declare it yet. */
   shape: ShapeNode;
-  /** Where its durable records are in the file: offset, length, offset, length … */
+  /** The positions of its durable records in the file: offset, length, offset, length … */
   places: number[];
-  /** Of its records in the file. */
+  /** The total size of its records in the file. */
   bytes: number;
-  /** How much replaced its records last: what replaces them next will be about as much. */
+  /** The size of its last replacement. The next one will be about as large. */
   compactedBytes: number;
   isTaken: boolean;
-  /** The numbers of the chunks that its durable records refer to; null until the records have been read. */
+  /** The numbers of the chunks that its durable records refer to. Null until the records have been read. */
   chunks: Set<number> | null;
 }
 
-/** Of a slot that is free. */
+/** The declaration of a free slot. */
 export const NOBODY: Declaration = { name: "", shape: struct({}) };
 export const MAX_NAME_LENGTH = 200;
 
@@ -44,5 +44,5 @@ export function requireFree({ isTaken }: Kept, name: string): void {
   throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
 }
 
-/** The order of fields and variants counts: it is their order on the disk. */
+/** The order of fields and variants matters, because it is their order on disk. */
 export const isSame = (a: ShapeNode, b: ShapeNode): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -1,16 +1,17 @@
 /**
- * One writer per directory. A claim is an empty file in it whose name identifies a process: its pid, when that process began,
- * and the boot of its machine, as well as the directory, of which there may be copies. The kernel says whether this very process still runs. So a claim that a killed process has left is
- * known for what it is, the pid of a later process is not mistaken for it, and a process that is only paused is not taken for dead.
+ * One writer per directory. A claim is an empty file in the directory. Its name identifies a process: its pid, its start time
+ * and the boot of its machine, and also the directory, because a directory may be copied. The kernel knows whether exactly this
+ * process still runs. So a claim left by a killed process is recognized, a later process with the same pid is not mistaken for
+ * it, and a paused process does not count as dead.
  *
- * Pids mean nothing in another PID namespace. In a container, therefore, a claim is a Unix socket on which its process listens: the
- * kernel says to any process that connects whether it is alive. A process in a container cannot check a claim that a process outside
- * has made, and does not take the directory from it. (Two machines that mount the same directory are not kept apart.)
+ * Pids are meaningless in another PID namespace. In a container, therefore, a claim is a Unix socket on which its process
+ * listens: the kernel shows any process that connects whether the claimant is alive. A process in a container cannot check a
+ * claim made outside, and does not take the directory from it. (Two machines that mount the same directory are not kept apart.)
  *
- * Nobody removes another's claim in order to take it: everybody announces a claim under a name of its own, then looks at
- * all others, and gives up if one of them is alive. Of two processes the one that looks last has been announced to, and
- * sees the other; so there are never two writers, though both may give up and try again. Only who holds the directory
- * clears away what the dead have left; a process that finds its own claim cleared away, before it was complete, starts again.
+ * A process never removes another claim in order to take the directory. Each process announces a claim under its own name, then
+ * checks all others, and gives up if one of them is alive. Of two processes, the one that checks last sees the other's claim;
+ * so there are never two writers, though both may give up and retry. Only the holder of the directory removes the claims of
+ * dead processes. A process whose own claim was removed before it was complete starts again.
  */
 import { randomBytes } from "node:crypto";
 import { access, type FileHandle, lstat, open, readdir, unlink, writeFile } from "node:fs/promises";
@@ -25,14 +26,14 @@ export interface Claim {
 }
 
 const PREFIX = "claim-";
-/** Longer paths do not fit the address of a socket, and are cut off without a word. */
+/** Longer paths do not fit into a socket address, and are cut off silently. */
 const MAX_SOCKET_PATH = 100;
 const ATTEMPTS = 6;
 const PAUSE_MS = 25;
-/** A listening process accepts in the kernel, even while it is paused. */
+/** The kernel accepts connections for a listening process even while the process is paused. */
 const CONNECT_WITHIN_MS = 1_000;
 
-/** @throws EnvironmentError if another process holds the directory. */
+/** Takes the directory. @throws EnvironmentError if another process holds it */
 export async function claim(directory: string): Promise<Claim> {
   const folder = await open(directory, "r");
   try {
@@ -49,8 +50,8 @@ export async function claim(directory: string): Promise<Claim> {
 }
 
 /**
- * For who reads a directory and writes nothing there. Who comes to hold it later is not seen.
- * @throws EnvironmentError if a process holds it; nothing of one that cannot be read.
+ * For readers that write nothing to the directory. A later holder is not noticed.
+ * @throws EnvironmentError if a process holds it. Does not throw if the directory cannot be read.
  */
 export async function requireUnclaimed(directory: string): Promise<void> {
   const folder = await open(directory, "r").catch(() => null);
@@ -66,13 +67,13 @@ export async function requireUnclaimed(directory: string): Promise<void> {
 const announcedIn = async (directory: string): Promise<string[]> =>
   (await readdir(directory)).filter((each) => each.startsWith(PREFIX));
 
-/** The first whose process is alive. */
+/** The first claim whose process is alive. */
 async function holderAmong(directory: string, folder: FileHandle, names: readonly string[]) {
   const alive = await Promise.all(names.map((each) => isHeld(directory, folder, each)));
   return names.find((_, i) => alive[i]);
 }
 
-/** Tells a directory from copies of it, in which there is a copy of the claim. */
+/** Distinguishes a directory from copies of it, which contain copies of the claim. */
 const numberOf = async (folder: FileHandle): Promise<string> => (await folder.stat({ bigint: true })).ino.toString(36);
 
 async function isHeld(directory: string, folder: FileHandle, name: string): Promise<boolean> {
@@ -85,7 +86,7 @@ async function isHeld(directory: string, folder: FileHandle, name: string): Prom
   return isSocket && isListening(socketPath(directory, folder, name));
 }
 
-/** Returns the claim, or the name of the one that is in its way. */
+/** Returns the claim, or the name of another claim that prevents it. */
 async function attemptClaim(directory: string, folder: FileHandle): Promise<Claim | string> {
   const { name, withdraw } = await announce(directory, folder);
   const release = async (): Promise<void> => {
@@ -103,7 +104,7 @@ async function attemptClaim(directory: string, folder: FileHandle): Promise<Clai
     () => true,
   );
   if (rival === undefined && !isClearedAway) {
-    // What stays takes no room, and is dead to the next one as well.
+    // A leftover takes no space, and the next process will recognize it as dead, too.
     await Promise.all(others.map((other) => cleared(join(directory, other)).catch(() => {})));
     return { release };
   }
@@ -126,11 +127,14 @@ async function announce(directory: string, folder: FileHandle): Promise<Announce
   }
   const name = `${PREFIX}${process.pid}-${random}`;
   const server = await listen(socketPath(directory, folder, name));
-  // Closing it removes the socket.
+  // Closing the server removes the socket.
   return { name, withdraw: () => new Promise<void>((resolve) => server.close(() => resolve())) };
 }
 
-/** Not with `rm`, which looks at the socket first: modules that are loaded then may be another copy, as links are not followed (nodejs/node#51142). */
+/**
+ * Not with `rm`, which first looks at the socket: after that, Node no longer follows links, so modules loaded later may be
+ * loaded as a second copy (nodejs/node#51142).
+ */
 async function cleared(claimOfDead: string): Promise<void> {
   try {
     await unlink(claimOfDead);
@@ -139,7 +143,7 @@ async function cleared(claimOfDead: string): Promise<void> {
   }
 }
 
-/** Where a long path has no room, Linux knows the open folder by a short one. */
+/** A long path does not fit, but on Linux the open folder also has a short path. */
 function socketPath(directory: string, folder: FileHandle, name: string): string {
   const path = join(directory, name);
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
@@ -156,7 +160,7 @@ function listen(path: string): Promise<Server> {
     server.once("error", reject);
     server.listen(path, () => {
       server.off("error", reject);
-      server.on("error", () => {}); // A visitor that cannot be taken has seen enough.
+      server.on("error", () => {}); // A caller that cannot be accepted has learned enough.
       server.unref();
       resolve(server);
     });

@@ -1,10 +1,10 @@
-/** TCP streams, or TLS on top of them: then both ends prove with a certificate who they are. */
+/** TCP streams, optionally with mutual TLS: then both ends present a certificate. */
 import { createServer, connect as dialTcp, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, connect as dialTls, Server as TlsServer } from "node:tls";
 import { UsageError } from "../../core/errors.ts";
 import type { Listener, ListenerOptions, Network, TlsMaterial } from "./platform.ts";
 
-const LEAST_TLS = { minVersion: "TLSv1.3", rejectUnauthorized: true } as const; // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+const LEAST_TLS = { minVersion: "TLSv1.3", rejectUnauthorized: true } as const; // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
 const BACKLOG = 511;
 
 export const network: Network = {
@@ -63,15 +63,15 @@ function tlsServer(tls: TlsMaterial, { handshakeTimeoutMs, onMade, onReady, onTl
   });
   server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
     const { authorizationError } = socket;
-    // A caller that has hung up was not refused; one that we turned out ourselves has been counted.
+    // A caller that hung up was not refused, and a connection that we closed has already been counted.
     const isGone = error.code === "ECONNRESET" && !authorizationError;
     if (!isGone) onTlsRefused(socket, String(authorizationError ?? error.message));
-    socket.destroy(); // Node leaves one open that has only been too slow.
+    socket.destroy(); // Node leaves a connection open if it was only too slow.
   });
   return server;
 }
 
-/** @throws UsageError where OpenSSL refuses them */
+/** @throws UsageError if OpenSSL rejects them */
 function fitting<T>(use: () => T): T {
   try {
     return use();

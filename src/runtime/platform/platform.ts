@@ -1,6 +1,6 @@
 /**
- * What a member takes from its surroundings: time, timers, chance, network and disk. Nothing above reads a clock, a disk or a
- * socket by itself, so a member runs unchanged on a real platform (`real.ts`) and on a simulated one.
+ * A member's environment: time, timers, randomness, network and disk. No code above this accesses a clock, disk or socket
+ * directly, so a member runs unchanged on the real platform (`real.ts`) and on a simulated one.
  */
 import type { HostPort } from "../host-port.ts";
 
@@ -10,55 +10,61 @@ export interface Platform {
   readonly random: Random;
   readonly network: Network;
   readonly disk: Disk;
-  /** Null where there is no IP multicast. */
+  /** Null if the platform has no IP multicast. */
   readonly datagrams: Datagrams | null;
 }
 
-/** All in milliseconds. */
+/** All times in milliseconds. */
 export interface Clock {
-  /** Time that only goes forwards, in fractions. It stands still while the machine sleeps. */
+  /** A monotonic clock, in fractional milliseconds. It stops while the machine sleeps. */
   now(): number;
-  /** Since 1970, in whole milliseconds. It goes on while the machine sleeps, and may be set. */
+  /** Milliseconds since 1970, as an integer. It continues while the machine sleeps, and may be set. */
   wall(): number;
-  /** Since 1970, in fractions: what trace entries of different processes are put in order by. */
+  /** Milliseconds since 1970, with fractions. Used to order trace entries of different processes. */
   stamp(): number;
 }
 
 export interface Timers {
-  /** Runs it once, `ms` from now or later, or up to 2 ms earlier: Node counts whole milliseconds. `ms` may be 0, negative or a fraction, and is at most `MAX_WAIT_MS`. */
+  /**
+   * Runs the callback once, after `ms`. It may be up to 2 ms early, since Node counts whole milliseconds. `ms` may be 0,
+   * negative or fractional, and is at most `MAX_WAIT_MS`.
+   */
   after(ms: number, run: () => void): Timer;
-  /** Runs it again and again. */
+  /** Runs the callback repeatedly. */
   every(ms: number, run: () => void): Timer;
-  /** Runs it after what is under way and what has arrived: `setImmediate`. */
+  /** Runs the callback after the current work and all input that has arrived: `setImmediate`. */
   soon(run: () => void): Timer;
-  /** Keeps it from running; null and a timer that has run out are no mistake. */
+  /** Cancels a timer. Does nothing for null or a timer that has expired. */
   cancel(timer: Timer | null): void;
 }
 
 export interface Timer {
-  /** Lets the process end although the timer has not run out. */
+  /** Lets the process exit while the timer is running. */
   unref(): this;
 }
 
 export interface Random {
-  /** 0 ≤ x < 1. */
+  /** A number x with 0 ≤ x < 1. */
   fraction(): number;
-  /** A whole number from 0 to `below` − 1, with `below` < 2^48, that nobody can foresee. */
+  /** An unpredictable integer from 0 to `below` − 1, with `below` < 2^48. */
   natural(below: number): number;
-  /** A name that nobody else has: at most 36 letters, digits and hyphens. */
+  /** A globally unique name of at most 36 letters, digits and hyphens. */
   name(): string;
 }
 
 // Network.
 
 export interface Network {
-  /** Takes nothing before it is opened. @throws UsageError for certificates that cannot be. */
+  /** Creates a listener, which accepts nothing until it is opened. @throws UsageError if the certificates are invalid */
   listener(options: ListenerOptions): Listener;
-  /** Begins to connect. `onReady`: it may be written to now. It is told of failures by "error" and "close", and never before it returns. */
+  /**
+   * Starts to connect. `onReady` is called when the stream can be written to. Failures are reported as "error" and "close"
+   * events, never before this returns.
+   */
   dial(address: HostPort, tls: DialTls | null, onReady: () => void): Stream;
 }
 
-/** PEM texts. The certificate must carry the DNS name `node-<id>` and be signed by `ca`. */
+/** PEM texts. The certificate must contain the DNS name `node-<id>` and be signed by `ca`. */
 export interface TlsMaterial {
   readonly ca: string;
   readonly cert: string;
@@ -66,97 +72,106 @@ export interface TlsMaterial {
 }
 
 export interface DialTls extends TlsMaterial {
-  /** The DNS name that the other end's certificate must carry. */
+  /** The DNS name that the other end's certificate must contain. */
   readonly name: string;
 }
 
 export interface ListenerOptions {
   readonly tls: TlsMaterial | null;
-  /** How long TLS may take to be agreed on. */
+  /** The time limit of a TLS handshake. */
   readonly handshakeTimeoutMs: number;
-  /** So many streams may be open at once: others are closed, and `onDropped` is told from where. */
+  /** How many streams can be open at once. Others are closed, and `onDropped` is called with their address. */
   readonly maxStreams: number;
-  /** A stream has been made; with TLS nothing can be read from it yet. */
+  /** Called when a stream is connected. With TLS nothing can be read from it yet. */
   onMade(stream: Stream): void;
-  /** A stream may be read: the one that was made, or with TLS another in its place, which has the DNS names of the other end's certificate. */
+  /**
+   * Called when a stream can be read. With TLS it is another stream than in `onMade`, with the DNS names of the other end's
+   * certificate.
+   */
   onReady(stream: Stream, names: readonly string[] | null): void;
   onDropped(from: string | undefined): void;
-  /** No TLS was agreed on. */
+  /** Called when a TLS handshake fails. */
   onTlsRefused(stream: Stream, why: string): void;
-  /** A stream could not be taken. */
+  /** Called when a stream could not be accepted. */
   onError(error: Error): void;
 }
 
 export interface Listener {
-  /** @throws an error with the system's `code`, such as EADDRINUSE. */
+  /** @throws an error with the system's `code`, such as EADDRINUSE */
   open(address: HostPort): Promise<void>;
-  /** Streams from now on are proved with these; those that are open stay. @throws UsageError for certificates that cannot be. */
+  /** Uses these certificates for new streams. Open streams are kept. @throws UsageError if the certificates are invalid */
   renew(tls: TlsMaterial): void;
-  /** Takes no more streams; resolves once all have been closed. Also of one that is not open. */
+  /** Stops accepting, and resolves once all streams are closed. Allowed even if the listener is not open. */
   close(): Promise<void>;
 }
 
 /**
- * Bytes in order in both directions, as `net.Socket` has them, which is the real platform's. Its listeners are never called while
- * one of its methods is.
+ * A bidirectional, ordered byte stream, like `net.Socket`, which the real platform uses. Its listeners are never called from
+ * within one of its methods.
  */
 export interface Stream {
-  /** Returns false if it would be better to wait for "drain". The bytes must not be changed after it. */
+  /** Returns false if the caller should wait for "drain" before writing more. Do not change the bytes afterwards. */
   write(bytes: Buffer): boolean;
-  /** Writes these last bytes, then closes this direction; the other one is read to its end. */
+  /** Writes these last bytes, then closes this direction. The other direction can still be read to its end. */
   end(bytes: Buffer): unknown;
-  /** Closes both directions at once; what has not left is lost. The other end hears of it as "close", or as the error ECONNRESET and "close". */
+  /**
+   * Closes both directions immediately. Unsent bytes are lost. The other end sees "close", or the error ECONNRESET and then
+   * "close".
+   */
   destroy(): unknown;
-  /** Neither ended nor destroyed nor broken. True while it connects. */
+  /** True unless the stream has ended, was destroyed or is broken. Also true while it connects. */
   readonly writable: boolean;
-  /** Whether a write has returned false and "drain" has not come yet. */
+  /** Whether a write has returned false and no "drain" has followed yet. */
   readonly writableNeedDrain: boolean;
   readonly destroyed: boolean;
-  /** Where the other end is; the two together are of one stream alone. */
+  /** Address and port of the other end. Together they are unique among streams. */
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
   on(event: "data", listener: (chunk: Buffer) => void): unknown;
   on(event: "drain" | "close", listener: () => void): unknown;
-  /** With a `code`: ECONNREFUSED if nobody listens there. After it comes "close". */
+  /** The error has a `code`, such as ECONNREFUSED if no process listens there. "close" follows. */
   on(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
   once(event: "close", listener: () => void): unknown;
 }
 
-// Disk. What the system refuses is thrown as its error, with `code` and `syscall`.
+// Disk. Errors of the operating system are thrown unchanged, with `code` and `syscall`.
 
 export interface Disk {
-  /** Makes the folder and those around it, durably, unless it is there. */
+  /** Creates the folder and its parents durably, unless it exists. */
   makeFolder(path: string): Promise<void>;
-  /** Takes the folder, which has one writer. @throws EnvironmentError `journal-in-use` if another process has it. */
+  /** Takes the folder for one writer. @throws EnvironmentError `journal-in-use` if another process has it */
   claim(path: string): Promise<Folder>;
 }
 
-/** A folder that this process alone writes to. Files are named without a path. */
+/** A folder that only this process writes to. Files are named without a path. */
 export interface Folder {
-  /** Opens a file to read and write; null if there is none. */
+  /** Opens a file for reading and writing. Null if it does not exist. */
   open(name: string): Promise<DiskFile | null>;
-  /** Begins an empty file, in place of one of this name. Durable with the file's first `sync`. */
+  /** Creates an empty file, replacing any file of that name. Durable after the file's first `sync`. */
   create(name: string): Promise<DiskFile>;
-  /** Gives a file another name, in place of what had that. All or nothing, and durable once it resolves. */
+  /** Renames a file, replacing any file of the new name. Atomic, and durable when it resolves. */
   rename(from: string, to: string): Promise<void>;
   /** The names of its files. */
   list(): Promise<string[]>;
-  /** Reads a whole file, at once. */
+  /** Reads a whole file synchronously. */
   read(name: string): Buffer;
-  /** Removes a file, if there is one. */
+  /** Removes a file if it exists. */
   remove(name: string): Promise<void>;
-  /** Lets others take the folder. */
+  /** Releases the folder, so that others can take it. */
   release(): Promise<void>;
 }
 
 export interface DiskFile {
   size(): Promise<number>;
   readAll(): Promise<Buffer>;
-  /** Fills `into` from this place of the file on, at once; returns how many bytes there were: fewer only at its end. */
+  /**
+   * Reads into `into` from this offset, synchronously. Returns the number of bytes read, which is smaller only at the end of
+   * the file.
+   */
   read(into: Buffer, at: number): number;
-  /** Writes all bytes. Until the next sync a crash may leave any part of them, or none. */
+  /** Writes all bytes. Until the next sync, a crash may keep any part of them, or none. */
   write(bytes: Buffer, at: number): Promise<void>;
-  /** The same, and durable once it resolves: as `write` and then `datasync`, and cheaper where the system can. What was written before by `write` alone is not. */
+  /** Like `write` and then `datasync`, but cheaper on some systems. It does not make earlier calls of `write` durable. */
   writeDurably(bytes: Buffer, at: number): Promise<void>;
   truncate(length: number): Promise<void>;
   /** Makes content and length durable: `fdatasync`. */
@@ -171,7 +186,7 @@ export interface DiskFile {
 export interface Datagrams {
   /** The IPv4 addresses of this machine. */
   interfaces(): readonly { readonly name: string; readonly address: string }[];
-  /** @throws Error of the system if the port is taken by a program of another kind, or the interface has no multicast. */
+  /** @throws the system's Error if another kind of program uses the port, or the interface has no multicast */
   open(group: DatagramGroup, listener: DatagramListener): Promise<DatagramSockets>;
 }
 
@@ -179,9 +194,9 @@ export interface DatagramGroup {
   /** The multicast address. */
   readonly group: string;
   readonly port: number;
-  /** The IPv4 address of the interface that leads to the others. */
+  /** The IPv4 address of the interface that leads to the other members. */
   readonly interface: string;
-  /** How many routers a datagram may pass. */
+  /** How many routers a datagram can pass. */
   readonly ttl: number;
 }
 

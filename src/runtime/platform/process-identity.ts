@@ -1,23 +1,23 @@
 /**
- * Identifies a running process by when it began and by the boot of its machine: its pid alone may be another process's later. All of
- * it is for processes that see the same pids; in a PID namespace of its own, as in a container, there is no such identity.
+ * Identifies a running process by its start time and the boot of its machine, because a pid can be reused. This works among
+ * processes that see the same pids. In a separate PID namespace, such as a container, there is no such identity.
  */
 import { execFile } from "node:child_process";
 import { readFile, readlink } from "node:fs/promises";
 
-/** The PID namespace that a machine boots with has this number (PROC_PID_INIT_INO of Linux). */
+/** The number of the PID namespace that a machine boots with (PROC_PID_INIT_INO of Linux). */
 const FIRST_NAMESPACE = "pid:[4026531836]";
-/** `ps` rounds to seconds; Linux counts hundredths of seconds, and exactly. */
+/** `ps` rounds to seconds; Linux counts hundredths of a second, exactly. */
 const TOLERANCE = 2;
 
 interface Process {
-  /** Since the machine's boot, or since 1970. */
+  /** The start time, since the machine's boot or since 1970. */
   readonly began: number;
-  /** Whether it has ended, and its parent has not noticed yet. */
+  /** Whether the process has ended but its parent has not reaped it yet. */
   readonly isOver: boolean;
 }
 
-/** Null in a container, and if the system does not say. */
+/** Null in a container, or if the system does not provide it. */
 export const ownIdentity = (): Promise<string | null> => identityOf(process.pid);
 
 export async function identityOf(pid: number): Promise<string | null> {
@@ -26,7 +26,7 @@ export async function identityOf(pid: number): Promise<string | null> {
   return boot === null || found === null ? null : `${found.began}-${boot}`;
 }
 
-/** Whether this very process runs, paused or not. True if that cannot be found out. */
+/** Whether exactly this process is running, paused or not. True if that cannot be determined. */
 export async function runs(pid: number, identity: string): Promise<boolean> {
   const [began, boot] = identity.split("-");
   const present = await bootOf();
@@ -45,14 +45,14 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Names the boot of the machine; null if the system does not say. */
+/** Identifies the boot of the machine. Null if the system does not provide it. */
 async function bootOf(): Promise<string | null> {
-  if (process.platform !== "linux") return "0"; // When a process began is the time of day there.
+  if (process.platform !== "linux") return "0"; // There, start times are absolute.
   const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => null);
   return id?.slice(0, 8) ?? null;
 }
 
-/** Whether pids here are the machine's. */
+/** Whether this process sees the pids of the machine itself. */
 async function seesMachine(): Promise<boolean> {
   if (process.platform !== "linux") return true;
   return (await readlink("/proc/self/ns/pid").catch(() => null)) === FIRST_NAMESPACE;
@@ -61,7 +61,7 @@ async function seesMachine(): Promise<boolean> {
 const processOf = (pid: number): Promise<Process | null> =>
   process.platform === "linux" ? fromProc(pid) : fromPs(pid);
 
-/** By /proc/PID/stat: behind the name in parentheses come the state, as the 18th the number of threads, as the 20th the beginning. */
+/** Parses /proc/PID/stat. After the name in parentheses, field 1 is the state, 18 the number of threads and 20 the start time. */
 async function fromProc(pid: number): Promise<Process | null> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (text === null) return null;

@@ -1,4 +1,4 @@
-/** The platform of a process: its clocks, its sockets, its disk. */
+/** The real platform: the clocks, sockets and disk of this process. */
 import { randomInt, randomUUID } from "node:crypto";
 import { datagrams } from "./datagrams.ts";
 import { disk } from "./disk.ts";
@@ -17,7 +17,7 @@ export const realPlatform: Platform = {
     every: (ms, run) => setInterval(run, ms),
     soon: (run) => setImmediate(run),
     cancel(timer) {
-      // Whichever of the two it is: clearing the other kind does nothing, in this order.
+      // It may be of either kind. Clearing the other kind does nothing, in this order.
       clearTimeout(timer as unknown as NodeJS.Timeout);
       clearImmediate(timer as unknown as NodeJS.Immediate);
     },

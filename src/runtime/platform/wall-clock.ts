@@ -1,17 +1,17 @@
 /**
- * What trace entries of different processes are put in order by: the system's time, which all processes of a machine
- * share, finer than the whole milliseconds that it is told in, and not going back when it is corrected a little.
+ * The clock that orders trace entries of different processes. It is based on the system time, which all processes of a machine
+ * share, but is finer than its whole milliseconds and does not go back after small corrections.
  */
 
 /** Both in milliseconds. */
 export interface TimeSources {
-  /** The system's time in whole milliseconds since 1970, rounded down. It may be set. */
+  /** The system time in whole milliseconds since 1970, rounded down. It may be set. */
   readonly system: () => number;
-  /** Time that only goes forwards, in fractions, and stands still while the machine sleeps. */
+  /** A monotonic clock with fractions. It stops while the machine sleeps. */
   readonly steady: () => number;
 }
 
-/** Further back than this, the clock was set, and we follow. */
+/** If the system clock goes back further than this, it was set, and we follow. */
 const MAX_STEP_BACK_MS = 100;
 
 export function wallClockFrom({ system, steady }: TimeSources): () => number {
@@ -20,7 +20,8 @@ export function wallClockFrom({ system, steady }: TimeSources): () => number {
   return () => {
     const whole = system();
     const time = origin + steady();
-    // The true time is in [whole, whole + 1). Held to that at each call, the origin is soon exact: two processes agree.
+    // The true time is in [whole, whole + 1). Clamping to that range at each call soon makes the origin exact, so that
+    // processes agree.
     const held = Math.min(Math.max(time, whole), whole + 1);
     origin += held - time;
     last = last - held > MAX_STEP_BACK_MS ? held : Math.max(last, held);

@@ -1,6 +1,6 @@
-/** Why a certificate is refused, in the words of those who have to do something about it. */
+/** Explains why a certificate is refused, with the remedy. */
 
-/** Of OpenSSL and Node, as codes and as texts. */
+/** Codes and messages of OpenSSL and Node. */
 const flaws: readonly (readonly [words: RegExp, sentence: string])[] = [
   [
     /CERT_HAS_EXPIRED|certificate has expired/,
@@ -20,7 +20,7 @@ const flaws: readonly (readonly [words: RegExp, sentence: string])[] = [
   ],
 ];
 
-/** @param why the code or the message of an error. @returns it, with what is to be done before it where that is known. */
+/** @param why the code or the message of an error. @returns it, preceded by an explanation and remedy if one is known */
 export function inPlainWords(why: string): string {
   const found = flaws.find(([words]) => words.test(why));
   return found === undefined ? why : `${found[1]} (${why})`;

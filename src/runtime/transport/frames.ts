@@ -1,7 +1,7 @@
 /**
- * Frames: a length of four bytes (big endian, of what follows), a kind of one byte, a body. The dialer of a connection
- * sends `hello` and, once welcomed, `messages`; the acceptor answers `welcome` or `refuse`, then `ack`s. Each side may
- * `probe` and is answered by `alive`.
+ * Frames: a length of four bytes (big endian, of the rest), a kind of one byte, a body. The dialer of a connection sends
+ * `hello` and, once welcomed, `messages`. The acceptor answers with `welcome` or `refuse`, then sends `ack`s. Either side may
+ * send `probe`, which the other answers with `alive`.
  */
 import { hash } from "../../core/plain.ts";
 import { natural, type Shape, type ShapeNode, struct, text } from "../../core/shape.ts";
@@ -18,41 +18,41 @@ export const OLDEST_WIRE_VERSION = 1;
 export const FRAME = { hello: 1, welcome: 2, refuse: 3, messages: 4, ack: 5, probe: 6, alive: 7 } as const;
 
 export const LENGTH_BYTES = 4;
-/** Length and kind. */
+/** The length and kind. */
 export const HEADER_BYTES = LENGTH_BYTES + 1;
 
 export interface Hello {
   /** The newest version that the sender speaks. */
   version: number;
   cluster: string;
-  /** What `protocolHash` says: both ends must mean the same by the same bytes. */
+  /** The result of `protocolHash`. Both ends must interpret the bytes in the same way. */
   protocol: number;
   from: number;
   to: number;
-  /** Names this run of the process: a restarted one has another number, and which is higher says nothing. */
+  /** Identifies this run of the process. A restarted process has another number; a higher number does not mean later. */
   incarnation: number;
   /** The oldest version that the sender speaks. */
   oldest: number;
   identity: Identity;
-  /** Where the sender is to be called, `host:port`; empty where it does not say. */
+  /** The address at which the sender can be dialed, `host:port`. Empty if unknown. */
   address: string;
 }
 
-/** Of a protocol and its options, as `protocol` describes them, and the message shapes in the order of their declaration. */
+/** The hash of a protocol, its options, and the message shapes in the order of their declaration. */
 export const protocolHash = (protocol: string, shape: ShapeNode): number =>
   hash([protocol, JSON.stringify(shape, (_key, node: unknown) => (isEvolving(node) ? "evolving" : node))]);
 
-/** Each of its variants has a hash of its own on the wire. */
+/** Excluded from the hash, since each of its variants has a hash of its own on the wire. */
 const isEvolving = (node: unknown): boolean =>
   typeof node === "object" && node !== null && (node as ShapeNode).kind === "evolving";
 
-/** What is said to a caller that has another one: of the hashes nobody can tell what differs. */
+/** Sent to a caller with another protocol. The hashes do not reveal the difference. */
 export const OTHER_PROTOCOL =
   "expected the same protocol, options and version of it, got others, as with members of which only some have a dataDir, or another timing";
 
 export interface Welcome {
   incarnation: number;
-  /** The last message that arrived from the dialer's incarnation: what follows it is sent again. */
+  /** The number of the last message received from this run of the dialer. Messages after it are sent again. */
   received: number;
 }
 
@@ -77,9 +77,9 @@ export interface Refuse {
 }
 
 const MAX_NAME_BYTES = 256;
-/** All of a hello fits what a stranger may say. */
+/** The limit of the address. With it, a hello fits into a stranger's frame limit. */
 export const MAX_CALL_BACK_BYTES = 100;
-/** Every version begins with these fields, so that a process that does not speak a common version can refuse with a reason. */
+/** Every version begins with these fields, so that a process without a common version can refuse with a reason. */
 const helloFields = codecOf<Hello>(
   struct<Hello>({
     version: natural,
@@ -105,7 +105,7 @@ export const helloCodec: BodyCodec<Hello> = {
 
 type Versions = Pick<Hello, "version" | "oldest">;
 
-/** Why two that speak these versions cannot talk; null if there is one that both speak. */
+/** Why nodes with these versions cannot communicate. Null if they have a version in common. */
 export function versionObjection(self: Versions, hello: Versions): string | null {
   if (hello.version >= self.oldest && hello.oldest <= self.version) return null;
   const range = ({ oldest, version }: Versions): string =>
@@ -135,7 +135,7 @@ export const refuseCodec: BodyCodec<Refuse> = {
 };
 export const ackCodec = bodyCodec<{ received: number }>(FRAME.ack, struct<{ received: number }>({ received: natural }));
 
-/** The whole frame of a body, and a body read to its very end. */
+/** Writes a body as a whole frame, and reads a body to its end. */
 interface BodyCodec<T> {
   frame(body: T): Buffer;
   read(from: Reader): T;
@@ -170,7 +170,7 @@ export function emptyFrame(kind: number): Buffer {
   return closeFrame(into);
 }
 
-/** Begins a frame at the writer's start; its length is filled in by `closeFrame`. */
+/** Begins a frame at the writer's start. `closeFrame` fills in its length. */
 export function openFrame(into: Writer, kind: number): void {
   into.position = 0;
   into.room(HEADER_BYTES);
@@ -185,9 +185,9 @@ export function closeFrame(into: Writer): Buffer {
 }
 
 /**
- * Cuts a stream of chunks into frames. What has arrived of an unfinished frame is kept; `maxFrameBytes` bounds it
- * (asked anew for each frame, as strangers get less room than members).
- * `onFrame` gets a reader over the body, valid during the call only, and returns false to stop reading.
+ * Splits a stream of chunks into frames. The bytes of an unfinished frame are kept, up to `maxFrameBytes`, which is called for
+ * each frame because strangers have a lower limit than members. `onFrame` gets a reader over the body, which is valid only
+ * during the call, and returns false to stop reading.
  */
 export function frameSplitter(
   maxFrameBytes: () => number,
@@ -198,7 +198,7 @@ export function frameSplitter(
   let wanted = LENGTH_BYTES;
   let stopped = false;
 
-  /** Hands on every whole frame of `bytes`; returns where the unfinished rest begins. */
+  /** Passes on every complete frame of `bytes`. Returns the offset of the unfinished rest. */
   function cut(bytes: Buffer): number {
     let at = 0;
     while (bytes.length - at >= LENGTH_BYTES) {
@@ -231,6 +231,6 @@ export function frameSplitter(
     }
     const rest = bytes.subarray(cut(bytes));
     unfinished.position = 0;
-    if (rest.length > 0) unfinished.append(rest); // Moves to the front if it is there already.
+    if (rest.length > 0) unfinished.append(rest); // If the rest is already in the buffer, it moves to the front.
   };
 }

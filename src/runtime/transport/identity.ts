@@ -1,14 +1,14 @@
 /**
- * What a node says of itself in the hand-shake besides its address: which members it counts as its group, and which journal
- * keeps its promises. Two nodes that differ in that must not take part in one decision, so they have no link at all, and
- * each learns from the hand-shake what the other one has.
+ * A node's identity in the handshake, apart from its address: which members it counts as its group, and which journal stores
+ * its promises. Nodes with different answers must not take part in one decision, so they have no link at all, and each learns
+ * the other's answer from the handshake.
  *
- * A group is founded once, by all its members: each has to hear of every other's journal, and writes them down. From then on
- * nobody comes in with another journal. So a member that has lost its own, and with it what it has promised, is noticed by each
- * of the others; and of two lists that share a member only one can ever be founded, for that member's journal knows one list.
+ * A group is founded once, by all its members: each must learn every other member's journal, and stores them. From then on a
+ * member with another journal is refused. So all other members notice a member that has lost its journal, and its promises with
+ * it. Of two lists that share a member only one can ever be founded, because that member's journal contains only one list.
  *
- * The founders name the group for good. Who is in it later is said by a list that the members agree on, which also says whose
- * journal is whose. A newcomer founds nothing: it waits until the members that it calls have it on their list.
+ * The founders identify the group permanently. Later changes are recorded in a list that the members agree on, which also
+ * records each member's journal. A newcomer founds nothing: it waits until the members that it calls have it on their list.
  */
 
 import { hash } from "../../core/plain.ts";
@@ -18,13 +18,13 @@ import { docsPage } from "../docs-page.ts";
 import type { Log } from "../log.ts";
 
 export interface Identity {
-  /** The ids of all members, as `groupText` writes them. */
+  /** The ids of all members, as `groupText` formats them. */
   readonly group: string;
-  /** Names the journal; empty without one. */
+  /** The name of the journal. Empty if there is none. */
   readonly journal: string;
-  /** Whether this journal was there when the group was founded: one that was not may stand for one that is lost. */
+  /** Whether this journal existed when the group was founded. If not, it may have replaced a lost one. */
   readonly isFounded: boolean;
-  /** The journal that it remembers of the node it speaks to; empty if none. */
+  /** The journal that the sender remembers for the node it contacts. Empty if it remembers none. */
   readonly remembers: string;
 }
 
@@ -38,7 +38,7 @@ export const identityShape = struct<Identity>({
   remembers: text(MAX_JOURNAL_BYTES),
 });
 
-/** The same for the same members, in whatever order they are listed; of many, the first are spelt out. */
+/** Equal for equal sets of members, in any order. Long lists are abbreviated after the first ids. */
 export function groupText(ids: readonly NodeId[]): string {
   const all = [...ids].sort((a, b) => a - b).join(", ");
   if (all.length <= MAX_GROUP_BYTES) return all;
@@ -46,8 +46,8 @@ export function groupText(ids: readonly NodeId[]): string {
 }
 
 /**
- * What two nodes can differ in. `not-founded`: in nothing, but one of them has not met the whole group yet, or not all of it knows the
- * other's journal. `removed`: one of them has been taken from the list.
+ * How two nodes can differ. `not-founded`: they agree, but one of them has not met the whole group yet, or not every member
+ * knows its journal. `removed`: one of them was removed from the list.
  */
 export const differences = ["wrong-members", "lost-journal", "not-founded", "removed"] as const;
 export type Difference = (typeof differences)[number];
@@ -58,69 +58,69 @@ export interface Objection {
   readonly detail: string;
 }
 
-/** What is for people to mend. */
+/** A difference that only an operator can resolve. */
 export interface Disagreement extends Objection {
   readonly reason: "wrong-members" | "lost-journal";
   readonly detail: string;
-  /** That the other one has. */
+  /** The other node's members. */
   readonly members: string;
 }
 
-/** What a node remembers of its group, in its journal. */
+/** A node's stored knowledge of its group, in its journal. */
 export interface Memory {
-  /** Names this journal. */
+  /** The name of this journal. */
   readonly journal: string;
-  /** Of the other members, once the group is founded; null before. */
+  /** The journals of the other members. Null before the group is founded. */
   readonly others: ReadonlyMap<NodeId, string> | null;
-  /** Writes down the journals of the others, with which the group is founded; calls back when that is durable. */
+  /** Stores the journals of the others, which founds the group. Calls back when they are durable. */
   found(others: ReadonlyMap<NodeId, string>, then: () => void): void;
 }
 
-/** What the members have agreed on. */
+/** The list of members that the group has agreed on. */
 export interface AgreedMembers {
   readonly founders: readonly NodeId[];
-  /** `journal` is empty of one that has not called yet. */
+  /** `journal` is empty for a member that has not called yet. */
   readonly members: readonly { readonly member: NodeId; readonly journal: string }[];
   readonly removed: readonly NodeId[];
 }
 
 export interface GroupIdentityOptions {
   readonly self: NodeId;
-  /** The founders; of a newcomer: itself, and members that it knows of. */
+  /** The founders. For a newcomer: itself, and the members that it knows. */
   readonly members: readonly NodeId[];
-  /** It is to come into a group that others have founded. */
+  /** Whether this node will join an existing group. */
   readonly isNewcomer?: boolean;
-  /** Whether there are newcomers: not where who takes part is fixed. */
+  /** Whether newcomers are admitted. False if the set of nodes is fixed. */
   readonly takesNewcomers?: boolean;
   readonly log: Log;
-  /** Null of a node that keeps no journal: it has nothing to lose. */
+  /** Null for a node without a journal, which has nothing to lose. */
   readonly memory?: Memory | null;
 }
 
-/** Of the nodes that are no members, so many are kept in mind: those that have called last. Anybody can make ids up. */
+/** How many nonmembers are remembered: the ones that called last. Their ids may be made up, so the number is bounded. */
 const MAX_STRANGERS = 128;
 
-/** Who this node is for the others, and who they have said they are. */
+/** This node's identity towards the others, and the identities that they have presented. */
 export class GroupIdentity {
   readonly #options: GroupIdentityOptions;
   group: string;
-  /** A node has been found to differ in what is for people to mend, or no longer does: then null. */
+  /** Called when an operator must resolve a difference with a node. Null: the difference is resolved. */
   onDisagreement: (node: NodeId, disagreement: Disagreement | null) => void = () => {};
-  /** The group has been founded: links that were refused may open. */
+  /** Called when the group has been founded. Links that were refused may open now. */
   onFounded: () => void = () => {};
-  /** A member that has not called before has, with this journal. */
+  /** Called when a member calls for the first time, with its journal. */
   onFirstCall: (node: NodeId, journal: string) => void = () => {};
-  /** This node has been taken from the list of members: another says so. */
+  /** Called when another node reports that this node was removed from the list of members. */
   onRemoved: (by: NodeId) => void = () => {};
   readonly #disagreements = new Map<NodeId, Disagreement>();
-  /** Those of them that are no members, and who has called last at the end. */
+  /** Nodes with disagreements that are not members. The one that called last is at the end. */
   readonly #strangers = new Set<NodeId>();
-  /** Who has lines of its own in the log, of those that are no members. */
+  /** Nonmembers whose log messages have keys of their own. */
   readonly #namedStrangers = new Set<NodeId>();
   #peers: readonly NodeId[];
   #agreed: AgreedMembers | null = null;
   readonly #memory: Memory | null;
-  /** The journals of the others, as they have said. */
+  /** The journals that the others have presented. */
   readonly #met = new Map<NodeId, string>();
   #others: ReadonlyMap<NodeId, string> | null;
   #isFounding = false;
@@ -132,15 +132,15 @@ export class GroupIdentity {
     this.#peers = members.filter((member) => member !== self);
     this.#memory = memory ?? null;
     this.#others = memory?.others ?? null;
-    this.#foundIfMet(); // Alone it has nobody to meet.
+    this.#foundIfMet(); // A single member founds its group immediately.
   }
 
-  /** Whether this node takes part: with a journal only once all members have met, or as a newcomer to those that have. */
+  /** Whether this node takes part. With a journal, that requires that all members have met, or that it is a newcomer. */
   get isFounded(): boolean {
     return this.#memory === null || this.#others !== null || this.#options.isNewcomer === true;
   }
 
-  /** The members have agreed on another list. */
+  /** Takes over a new list that the members have agreed on. */
   learn(agreed: AgreedMembers): void {
     this.#agreed = agreed;
     this.group = groupText(agreed.founders);
@@ -152,7 +152,7 @@ export class GroupIdentity {
     return this.#peers.includes(node);
   }
 
-  /** Whether it is in the group, and has been told of this node's journal. */
+  /** Whether the other node is in this group and remembers this node's journal. */
   isRememberedBy({ group, isFounded, remembers }: Identity): boolean {
     const isOfGroup = group !== "" && (group === this.group || this.group === "");
     return isOfGroup && isFounded && remembers !== "" && remembers === this.#memory?.journal;
@@ -162,27 +162,30 @@ export class GroupIdentity {
     return this.#agreed?.removed.includes(node) === true;
   }
 
-  /** What this node remembers of that one; empty if nothing. */
+  /** The journal that this node remembers for `node`. Empty if none. */
   journalOf(node: NodeId): string {
     if (node === this.#options.self) return this.#memory?.journal ?? "";
     const listed = this.#agreed?.members.find(({ member }) => member === node)?.journal ?? "";
     return listed === "" ? (this.#others?.get(node) ?? "") : listed;
   }
 
-  /** The members that have not been met, for which a new group waits; of a newcomer that is on no list yet, those that it calls. */
+  /** The members that a new group still has to meet. For a newcomer that is on no list yet: the members that it calls. */
   get awaited(): readonly NodeId[] {
     if (this.#isOnNoList) return this.#peers;
     return this.isFounded ? [] : this.#peers.filter((peer) => !this.#met.has(peer));
   }
 
-  /** Why there is no link between this node and some member, with the remedy; null if no hand-shake has found a reason. */
+  /** Why this node has no link to some member, with the remedy. Null if no handshake has found a reason. */
   get obstacle(): string | null {
     const found = [...this.#disagreements].filter(([node]) => this.isPeer(node)).map(([, each]) => each);
     const first = found.find(({ reason }) => reason === "lost-journal") ?? found[0];
     return first === undefined ? null : `${first.reason}: ${first.detail}`;
   }
 
-  /** Says for which members a new group or a newcomer waits, if it does. A node that the log has told of an obstacle waits in vain. */
+  /**
+   * Logs which members a new group or a newcomer is waiting for. If a known obstacle blocks it, logs nothing, as waiting will
+   * not help.
+   */
   sayAwaited(): void {
     if (this.awaited.length === 0 || this.obstacle !== null) return;
     const nodes = `${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}`;
@@ -197,14 +200,14 @@ export class GroupIdentity {
     return this.#options.isNewcomer === true && this.#agreed === null;
   }
 
-  /** What is said to that node. */
+  /** The identity to send to that node. */
   toward(node: NodeId): Identity {
     const { group, isFounded } = this;
     const remembers = this.journalOf(node);
     return { group, journal: this.#memory?.journal ?? "", isFounded, remembers };
   }
 
-  /** Another node has said who it is, in its hello or in its refusal: why there can be no link to it, or null. */
+  /** Compares another node's identity, from its hello or refusal. Returns why there can be no link, or null. */
   judge(node: NodeId, theirs: Identity): Objection | null {
     if (this.isRemoved(node))
       return { reason: "removed", detail: `node ${node} has been removed from the members: it does not come back` };
@@ -222,21 +225,21 @@ export class GroupIdentity {
       return { reason: "not-founded", detail: `the members are about to write down the journal of node ${node}` };
     }
     if (theirs.isFounded && this.isFounded) return null;
-    this.#meet(node, theirs.journal); // With which the group may be founded, as soon as that is durable.
+    this.#meet(node, theirs.journal); // This founds the group, if it was the last one and once that is durable.
     return { reason: "not-founded", detail: "the members of this group have not all met yet, as they have to once" };
   }
 
-  /** Who differs at present in what is for people to mend. */
+  /** The current differences that an operator must resolve. */
   get disagreements(): ReadonlyMap<NodeId, Disagreement> {
     return this.#disagreements;
   }
 
-  /** A newcomer is of the first group that takes it. */
+  /** A newcomer joins the first founded group that answers it. */
   #adopt({ group, isFounded }: Identity): void {
     if (this.group === "" && isFounded) this.group = group;
   }
 
-  /** By the list that this node knows. One that has been told of this node's journal was let in by others, and knows a later list. */
+  /** By the list that this node knows. A node that knows this node's journal was admitted by others, and knows a later list. */
   #isFirstCall(node: NodeId): boolean {
     return this.#agreed !== null && this.isPeer(node) && this.journalOf(node) === "";
   }
@@ -247,7 +250,7 @@ export class GroupIdentity {
     if (this.#disagreements.get(node)?.detail === found.detail) return;
     this.#disagreements.set(node, found);
     const fields = { event: "peer-differs", peer: node, reason: found.reason };
-    const whose = isMember || this.#namedStrangers.has(node) ? node : "of others"; // So that the log keeps its keys for members.
+    const whose = isMember || this.#namedStrangers.has(node) ? node : "of others"; // Nonmembers share log keys.
     this.#options.log.once(`${found.reason} ${whose}`, `${found.reason}: ${found.detail}`, fields);
     this.onDisagreement(node, found);
   }
@@ -306,7 +309,7 @@ export class GroupIdentity {
     return null;
   }
 
-  /** Of two lists. A folder may be emptied only if its member has not been in a group that was founded. */
+  /** The remedy for two different lists. A folder may be emptied only if its member was never in a founded group. */
   #remedy(node: NodeId, theirs: Identity): string {
     if (this.group === "") return "there is no link between them until that group has been founded";
     if (theirs.group === "") return "there is no link between them until it is on that list";
@@ -320,11 +323,11 @@ export class GroupIdentity {
 const NO_LIST = "no list yet";
 const listText = (group: string): string => (group === "" ? NO_LIST : `the members ${group}`);
 
-/** What pages and programs are told of it. */
+/** The state of the group, for pages and programs. */
 export interface Standing {
-  /** Who differs, member or not: there is no link to it. */
+  /** Nodes with a disagreement, members or not. This node has no link to them. */
   readonly refusals: readonly Refused[];
-  /** The members that have not been met, for which a new group waits; of a newcomer that is on no list yet, those that it calls. */
+  /** The members that a new group still has to meet. For a newcomer that is on no list yet: the members that it calls. */
   readonly awaited: readonly NodeId[];
 }
 

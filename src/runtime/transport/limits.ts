@@ -1,12 +1,12 @@
-/** Bounds on what the outside can make a member hold or wait for. */
+/** Limits on the memory and time that the outside world can take from a member. */
 import { UsageError, unexpected } from "../../core/errors.ts";
 
 export interface Limits {
   readonly maxFrameBytes: number;
-  /** Per peer: what waits to be sent and what is not acknowledged yet. */
+  /** Per peer: messages that are queued or not acknowledged yet. */
   readonly maxQueueBytes: number;
   readonly handshakeTimeoutMs: number;
-  /** Connections that have not said who they are yet. */
+  /** Connections that have not identified themselves yet. */
   readonly maxStrangers: number;
 }
 
@@ -17,10 +17,10 @@ export const defaultLimits: Limits = {
   maxStrangers: 64,
 };
 
-/** With less, the messages of an ordinary protocol would not fit, which shows only when one is sent. */
+/** A lower limit would not fit the messages of ordinary protocols, and fail only when one is sent. */
 const MIN_FRAME_BYTES = 4 * 1024;
 
-/** @throws UsageError for frames too small to carry messages. */
+/** @throws UsageError if frames would be too small for messages */
 export function limitsWith(wanted: Partial<Limits>): Limits {
   const limits = { ...defaultLimits, ...wanted };
   if (limits.maxFrameBytes < MIN_FRAME_BYTES)

@@ -1,8 +1,8 @@
 /**
- * The way to one peer. Messages leave in order, many in one frame, and are kept until the peer acknowledges them: when
- * a connection breaks and is dialled again, what did not arrive is sent again, so two processes that both live on lose
- * nothing and see nothing twice. Messages to a process that has crashed are reported as lost once a later run of that process
- * has identified itself. A refused connection proves nothing: an old address, a proxy or a firewall may have refused it.
+ * The link to one peer. Messages leave in order, many per frame, and are kept until the peer acknowledges them. When a
+ * connection breaks, the link dials again and resends unacknowledged messages, so two processes that keep running lose nothing
+ * and receive nothing twice. Messages to a crashed process are reported as lost once a later run of that process has identified
+ * itself. A refused connection proves nothing: an old address, a proxy or a firewall may have refused it.
  */
 import { InvariantViolation } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -34,7 +34,10 @@ import type { Limits } from "./limits.ts";
 export interface OutgoingOptions<M> {
   readonly platform: Platform;
   readonly peer: NodeId;
-  /** The last number that an earlier link of this process has used: the peer goes on counting from it. Default: 0, there was none. */
+  /**
+   * The last number that an earlier link of this process used. The peer continues its numbering. Default: 0, for no earlier
+   * link.
+   */
   readonly after?: number | undefined;
   readonly hello: Omit<Hello, "identity">;
   readonly identity: GroupIdentity;
@@ -43,30 +46,30 @@ export interface OutgoingOptions<M> {
   readonly injector: FaultInjector;
   readonly counts: Counts;
   readonly log: Log;
-  /** Begins to connect to the peer, after so many dials that came to nothing. `onReady`: it may be written to now. */
+  /** Connects to the peer, after this many failed attempts. `onReady` is called when the stream can be written to. */
   readonly connect: (onReady: () => void, failures: number) => Stream;
-  /** Messages `first` to `last` will never arrive; those sent just before a crash may have, unacknowledged. */
+  /** Messages `first` to `last` are lost. The peer may still have received messages sent just before a crash, unacknowledged. */
   readonly onLost: (first: number, last: number, why: LossReason) => void;
-  /** Whether a message is for the peer in whichever run of its process: then it outlives a crash. Default: none is. */
+  /** Whether a message is for any run of the peer's process, and therefore survives its crash. Default: none is. */
   readonly outlives?: ((message: M) => boolean) | undefined;
-  /** Something failed that only a mistake in our own code can explain. */
+  /** Called for a failure that only a bug in our own code can cause. */
   readonly onFatal: (error: Error) => void;
 }
 
-/** What became of a message: its number on this link, or why it never left. */
+/** The result of sending a message: its number on this link, or why it was not sent. */
 export type Sent =
   | { readonly number: number; readonly lost: null }
   | { readonly number: null; readonly lost: LossReason };
 
-/** A frame leaves when it has grown to this, so that the peer works on it while we go on. ARCHITECTURE.md says what that buys. */
+/** A frame is sent when it reaches this size, so that the peer works while we continue. ARCHITECTURE.md has the measurements. */
 const FULL_FRAME_BYTES = 2 * 1024;
 const MIN_BACKOFF_MS = 25;
 const MAX_BACKOFF_MS = 1_000;
-/** With messages unacknowledged for so long, the connection is taken for dead and dialled again. */
+/** If messages stay unacknowledged this long, the connection is considered dead and dialed again. */
 const SILENCE_MS = 10_000;
-/** What an entry of a queue takes besides its bytes: many small ones must not outgrow the limit unseen. */
+/** The overhead of a queue entry, counted in addition to its bytes, so that many small ones respect the limit, too. */
 const ENTRY_COST_BYTES = 200;
-/** What a frame needs besides its messages: its kind and the number of the first. */
+/** The size of a frame apart from its messages: its kind and the number of the first message. */
 const FRAME_EXTRA_BYTES = 9;
 /** Acknowledgements and refusals are small. */
 const MAX_REPLY_BYTES = 2_048;
@@ -87,20 +90,20 @@ export class OutgoingLink<M> {
   #incarnation: number | null = null;
   /** The run of the peer's process that was known when the connection was dialed. */
   #knownAtDial: number | null = null;
-  /** Dials since the last welcome that came to nothing. */
+  /** Failed dials since the last welcome. */
   #failures = 0;
   #lastProgress = 0;
   #watchdog: Timer | null = null;
 
-  /** Numbers of the last message that was taken, and of the last that is in a frame. */
+  /** The numbers of the last accepted message, and of the last one that is in a frame. */
   #taken: number;
   #framed: number;
   readonly #held: DelayLine;
-  /** The frame that is being written; its first message, or 0 if there is none. */
+  /** The frame that is being written, and the number of its first message, or 0 if there is none. */
   readonly #writer = new Writer();
   #first = 0;
   #flushScheduled = false;
-  /** Sealed frames up to the last acknowledged; the first `#handed` are with the stream. */
+  /** Finished frames that are not acknowledged yet. The first `#handed` have been written to the stream. */
   #frames: SealedFrame[] = [];
   #handed = 0;
   #frameBytes = 0;
@@ -118,12 +121,12 @@ export class OutgoingLink<M> {
     return this.#frameBytes + this.#held.bytes + (this.#first > 0 ? this.#writer.position : 0);
   }
 
-  /** The number of the last message that was taken. */
+  /** The number of the last accepted message. */
   get last(): number {
     return this.#taken;
   }
 
-  /** Resolves once the first attempt to reach the peer has ended, one way or the other. */
+  /** Resolves once the first attempt to reach the peer has succeeded or failed. */
   tried: Promise<void> = Promise.resolve();
 
   open(): void {
@@ -146,23 +149,23 @@ export class OutgoingLink<M> {
     return { number: this.#taken, lost: null };
   }
 
-  /** The peer has said which run of its process it is. What was meant for another run is lost. */
+  /** Called when the peer has identified the run of its process. Messages for another run are lost. */
   noteIncarnation(incarnation: number): void {
     if (this.#incarnation !== incarnation && this.#incarnation !== null) {
       this.#succeeded();
-      if (this.status === "open") this.#abandon(); // It leads to the old process.
+      if (this.status === "open") this.#abandon(); // It is connected to the old process.
     }
     this.#incarnation = incarnation;
     this.retry();
   }
 
-  /** There is reason to think that the peer can be reached now. */
+  /** Dials soon, because the peer is probably reachable now. */
   retry(): void {
     this.#backoffMs = MIN_BACKOFF_MS;
     if (this.status === "waiting" && !this.#closed) this.#dial();
   }
 
-  /** The peer has another address from now on. */
+  /** Dials again, because the address of the peer has changed. */
   redial(): void {
     this.#backoffMs = MIN_BACKOFF_MS;
     if (this.#stream === null) this.retry();
@@ -197,7 +200,7 @@ export class OutgoingLink<M> {
     this.#held.hold(into.bytes(), delayMs);
   }
 
-  /** Adds a message that is bytes already. */
+  /** Adds a message that is already encoded. */
   #append(message: Buffer): void {
     this.#begin();
     const start = this.#writer.position;
@@ -212,7 +215,7 @@ export class OutgoingLink<M> {
       this.#options.codec.write(message, this.#writer);
       this.#requireFit(this.#writer.position - start);
     } catch (error) {
-      this.#writer.position = start; // Half a message must not leave.
+      this.#writer.position = start; // A partial message must not be sent.
       if (this.#first > this.#framed) this.#first = 0;
       throw error;
     }
@@ -225,7 +228,7 @@ export class OutgoingLink<M> {
       throw new InvariantViolation("bad-message", `a message does not fit a frame of ${maxFrameBytes} bytes`);
   }
 
-  /** Begins a frame unless one is begun. */
+  /** Begins a frame unless there is one. */
   #begin(): void {
     if (this.#first > 0) return;
     this.#first = this.#framed + 1;
@@ -233,7 +236,7 @@ export class OutgoingLink<M> {
     this.#writer.natural(this.#first);
   }
 
-  /** A message stands in the writer from `start` on. */
+  /** Accounts for a message that was written from `start`. */
   #written(start: number): void {
     const writer = this.#writer;
     if (writer.position - LENGTH_BYTES > this.#options.limits.maxFrameBytes) {
@@ -293,8 +296,8 @@ export class OutgoingLink<M> {
   }
 
   /**
-   * Another run of the peer's process is there. Others may have known it before this link did, and what was sent on the strength
-   * of that must not be lost with the run before.
+   * Handles a new run of the peer's process. Other nodes may have learned of it before this link did, so messages for any run
+   * that were sent on that basis must not be lost with the old one.
    */
   #succeeded(): void {
     const kept = this.#forAnyRun();
@@ -305,7 +308,7 @@ export class OutgoingLink<M> {
     }
   }
 
-  /** Of what the peer has not confirmed, as bytes. */
+  /** The unacknowledged messages that are for any run, encoded. */
   #forAnyRun(): Buffer[] {
     const { codec, outlives } = this.#options;
     if (outlives === undefined) return [];
@@ -321,7 +324,7 @@ export class OutgoingLink<M> {
     });
   }
 
-  /** Everything that waits is lost. */
+  /** Reports all queued messages as lost. */
   #lose(why: LossReason): void {
     this.#seal();
     const first = Math.max(this.#frames[0]?.first ?? this.#framed + 1, this.#confirmed + 1);
@@ -400,12 +403,12 @@ export class OutgoingLink<M> {
   }
 
   #proveAlive(stream: Stream): void {
-    if (!stream.writableNeedDrain) stream.write(emptyFrame(FRAME.alive)); // What waits to be sent proves it, too.
+    if (!stream.writableNeedDrain) stream.write(emptyFrame(FRAME.alive)); // Queued data proves it as well.
   }
 
   #welcomed(body: Reader): void {
     const { incarnation, received } = welcomeCodec.read(body);
-    // A later run has called since this dial began, so this welcome is a late one from the run before it.
+    // A later run has called since this dial began, so this welcome is from the earlier run.
     const isLate = this.#incarnation !== this.#knownAtDial && incarnation !== this.#incarnation;
     if (isLate) return void this.#stream?.destroy();
     if (this.#incarnation !== null && this.#incarnation !== incarnation) this.#succeeded();
@@ -427,15 +430,15 @@ export class OutgoingLink<M> {
     const isOfIdentity = differences.some((difference) => difference === reason);
     const text = `node ${peer} refuses this node (${reason}): ${detail}`;
     if (isOfIdentity)
-      this.#options.identity.judge(peer, identity); // Which says what there is.
+      this.#options.identity.judge(peer, identity); // `judge` reports the difference.
     else this.#options.log.once(`refused ${peer} ${reason}`, text, { event: "refused-by-peer", peer, reason });
-    if (reason === "malformed") this.#lose("dropped"); // Sending the same bytes again would go on for ever.
+    if (reason === "malformed") this.#lose("dropped"); // Resending the same bytes would never succeed.
     if (reason !== "not-founded") this.#backoffMs = MAX_BACKOFF_MS;
     this.#stream?.destroy();
     return false;
   }
 
-  /** Failures that a restart or a broken connection causes are not logged: the link dials again. */
+  /** Errors caused by a restart or a broken connection are not logged, as the link dials again. */
   #failed({ code, message }: NodeJS.ErrnoException): void {
     const { peer, log } = this.#options;
     if (code === "ECONNREFUSED" || code === "ECONNRESET" || code === "EPIPE") return;

@@ -1,6 +1,6 @@
 /**
- * The TCP transport: to every peer one connection that this node dials and sends on, and one that the peer dials. With
- * TLS both ends prove with a certificate which node they are.
+ * The TCP transport. For every peer it has one connection that this node dials and sends on, and one that the peer dials. With
+ * TLS both ends prove their identity with a certificate.
  */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -26,15 +26,15 @@ export interface TcpOptions<M> {
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: Readonly<Record<NodeId, HostPort>>;
-  /** What this member binds; absent: the address at which the others reach it. */
+  /** The address this member binds. Default: the address at which the others reach it. */
   readonly listen?: HostPort | undefined;
-  /** The protocol and its options, in any words that are the same for all members: who differs is refused. */
+  /** Identifies the protocol and its options, in any text that is equal for all members. A member that differs is refused. */
   readonly protocol: string;
   /** The shape of every message. */
   readonly shape: ShapeNode;
-  /** How many peers there may be at most, where their list changes. Default: those that there are. */
+  /** The highest number of peers, if the list of members changes. Default: the initial number. */
   readonly maxPeers?: number;
-  /** Where the list of members changes: a node is about to be let in, and says where it is to be called. */
+  /** Called before a new node is admitted, with the address at which it can be dialed. For a list of members that changes. */
   readonly onCaller?: (peer: NodeId, address: HostPort) => void;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial | null;
@@ -43,38 +43,44 @@ export interface TcpOptions<M> {
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
-  /** Whether a message is for a peer in whichever run of its process: then it outlives a crash of that. Default: none is. */
+  /** Whether a message is for any run of the peer's process, and therefore survives its crash. Default: none is. */
   readonly outlives?: (message: M) => boolean;
-  /** Messages that were sent will never arrive. */
+  /** Called when messages that were sent are lost. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
   readonly onFatal: (error: Error) => void;
 }
 
-/** What became of a message: a name that both ends know it by, and why it never left, if so. */
+/** The result of sending a message: an id that both ends use, and why it was not sent, if so. */
 export interface SendResult {
   readonly id: () => MessageId;
   readonly lost: LossReason | null;
 }
 
 export interface TcpTransport<M> {
-  /** Listens, then dials the peers, whose names are looked up each time. @throws EnvironmentError if the address is taken. */
+  /**
+   * Listens, then dials the peers. Their host names are resolved on each dial. @throws EnvironmentError if the address is in
+   * use
+   */
   open(): Promise<void>;
-  /** Resolves once every peer has been tried once: it is connected, or not there. */
+  /** Resolves once each peer has been dialed once, successfully or not. */
   tried(): Promise<void>;
   send(to: NodeId, message: M): SendResult;
   hasPeer(peer: NodeId): boolean;
-  /** A peer that there is from now on, or where it is from now on: at one of these, the first that answers. */
+  /** Adds a peer or changes its address. The first of these addresses that answers is used. */
   setPeer(peer: NodeId, address: HostPort, ...others: readonly HostPort[]): void;
-  /** There is no such peer any more. What waits to be sent to it is lost. */
+  /** Removes a peer. Messages queued for it are lost. */
   removePeer(peer: NodeId): void;
-  /** Connections from now on are proved with these, where there is TLS; those that are open stay. @throws UsageError for certificates that cannot be. */
+  /**
+   * Uses these certificates for new connections, if TLS is on. Open connections are kept. @throws UsageError if they are
+   * invalid
+   */
   renew(tls: TlsMaterial): void;
   readonly address: HostPort;
   readonly peers: readonly PeerStatus[];
   close(): Promise<void>;
 }
 
-/** Where a peer may be, and where it was called last. */
+/** The possible addresses of a peer, and the one dialed last. */
 interface Place {
   readonly addresses: readonly HostPort[];
   used: HostPort;
@@ -85,9 +91,9 @@ const placeAt = (addresses: readonly HostPort[], used = addresses[0] as HostPort
 const nextOf = ({ addresses, used }: Place): HostPort =>
   addresses[(addresses.indexOf(used) + 1) % addresses.length] as HostPort;
 
-/** More ids than this are not spelt out when a queue is lost. */
+/** When a queue is lost, at most this many ids are listed. */
 const MAX_LOST_IDS = 1_000;
-/** After which a group that has not met yet is explained in the log. */
+/** After this time, the log explains why a new group has not met yet. */
 const SAY_AWAITED_MS = 2_000;
 
 export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
@@ -103,7 +109,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   const name = (from: NodeId, to: NodeId, incarnation: number, number: number | string): MessageId =>
     `${from}-${to}-${incarnation.toString(36)}-${number}`;
   const links = new Map<NodeId, OutgoingLink<M>>();
-  /** Of peers that have been removed, and may come back: the number of the last message to each. */
+  /** For removed peers, which may come back: the number of the last message sent to each. */
   const lastTo = new Map<NodeId, number>();
   const peerIds = [...members.keys()].filter((id) => id !== self);
   const acceptor = new Acceptor<M>({
@@ -158,7 +164,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
     for (const link of links.values()) link.retry();
   };
   const explaining = platform.timers.after(SAY_AWAITED_MS, () => identity.sayAwaited()).unref();
-  // A peer that reconnects may hold two connections for a moment.
+  // A peer that reconnects may have two connections for a moment.
   const maxStreams = 2 * Math.max(peerIds.length, options.maxPeers ?? 0) + limits.maxStrangers;
   const listener = listenerFor(options, limits, maxStreams, acceptor);
   let phase: "new" | "open" | "closed" = "new";
@@ -227,7 +233,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   };
 }
 
-/** What this node says of itself to all; `to` is filled in. */
+/** This node's hello, except for `to`. */
 function helloOf<M>(
   { platform, cluster, protocol, shape, self }: TcpOptions<M>,
   own: HostPort,

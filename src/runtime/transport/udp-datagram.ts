@@ -1,8 +1,8 @@
 /**
- * The datagrams of `udp-multicast.ts`. Two bytes `Co`, a version, a kind, hashes of cluster and protocol; then naturals:
- * who sends it, in which run of its process, the number of the datagram, and for which members it is not meant. What follows is
- * the body. With a key that the members share, the body is encrypted and the whole datagram authentic (AES-256-GCM,
- * under a key of its own for each run, so that its number is a nonce that never comes twice).
+ * The format of the datagrams of `udp-multicast.ts`. The header is two bytes `Co`, a version, a kind, and hashes of cluster and
+ * protocol, then naturals: the sender, the run of its process, the number of the datagram, and the members it excludes. The
+ * rest is the body. With a key that the members share, the body is encrypted and the whole datagram is authenticated
+ * (AES-256-GCM). Each run has a derived key of its own, so the datagram number is a nonce that is never reused.
  */
 import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
 import { hash } from "../../core/plain.ts";
@@ -12,54 +12,54 @@ import type { RefusedReason } from "../metrics.ts";
 import { type Codec, codecOf, MalformedBytes, Reader, Writer } from "../wire.ts";
 import { OTHER_PROTOCOL } from "./frames.ts";
 
-/** Grows when the datagrams change, so that old and new do not mistake each other. */
+/** Increased when the format changes, so that old and new releases do not misread each other. */
 export const DATAGRAM_VERSION = 1;
 
 /**
- * `hello`: the members that the sender hears. `messages`: the number of the first, and as many as there are. `fragment`: number of the
- * message, number of the fragment, how many there are, and its bytes.
+ * `hello`: the members that the sender receives from. `messages`: the number of the first message, then the messages.
+ * `fragment`: the number of the message, the index of the fragment, the number of fragments, and the bytes.
  */
 export const DATAGRAM = { hello: 1, messages: 2, fragment: 3 } as const;
 export type DatagramKind = keyof typeof DATAGRAM;
 const kinds = new Map<number, DatagramKind>(
   (Object.keys(DATAGRAM) as DatagramKind[]).map((kind) => [DATAGRAM[kind], kind]),
 );
-/** Beside the kind: the datagram is sealed with a key. */
+/** A flag of the kind: the datagram is sealed with a key. */
 const SEALED = 0x80;
 
 const MAGIC = 0x436f;
 const PREFIX_BYTES = 12;
 const TAG_BYTES = 16;
 const NONCE_BYTES = 12;
-/** What a datagram needs besides its body, unless it excludes many. */
+/** The size of a datagram apart from its body, unless it excludes many members. */
 export const OVERHEAD_BYTES = 64;
 const MAX_EXCLUDED = 1_000;
-/** Numbers have six bytes of the nonce. */
+/** The number takes six bytes of the nonce. */
 const NUMBER_BYTES = 6;
 const MAX_NUMBER = 2 ** (8 * NUMBER_BYTES) - 1;
 
 export interface Header {
   readonly kind: DatagramKind;
   readonly from: NodeId;
-  /** Names one run of the sender's process. */
+  /** Identifies one run of the sender's process. */
   readonly run: number;
-  /** Each datagram of a run has another number, whatever it carries. */
+  /** Unique among all datagrams of a run. */
   readonly number: number;
-  /** Members that are to take this datagram for lost: how a fault injector reaches single receivers of a multicast. */
+  /** Members that treat this datagram as lost. The fault injector uses this to drop it for single receivers. */
   readonly excluded: readonly NodeId[];
 }
 
-/** Why a datagram is turned away. */
+/** Why a datagram is rejected. */
 export type Objection = readonly [RefusedReason, string];
 
-/** A header that has been read, and where its datagram goes on. */
+/** A parsed header, and the offset of the body. */
 export interface Opened {
   readonly header: Header;
   readonly isSealed: boolean;
   readonly bodyStart: number;
 }
 
-/** The members that a member hears: the runs of other members' processes. */
+/** A member that the sender receives from, and the run of its process. */
 export interface Heard {
   node: NodeId;
   run: number;
@@ -69,7 +69,7 @@ const MAX_HEARD = 1_000;
 const heardShape: Shape<Heard[]> = list(struct<Heard>({ node: natural, run: natural }), MAX_HEARD);
 export const heardCodec: Codec<Heard[]> = codecOf<Heard[]>(heardShape);
 
-/** Seals what one run of one process sends. */
+/** The key that seals the datagrams of one run of one process. */
 export interface RunKey {
   readonly secret: Uint8Array;
 }
@@ -79,7 +79,7 @@ export class DatagramFormat {
   readonly #cluster: string;
   readonly #key: string | null;
 
-  /** @param protocol what `protocolHash` says. */
+  /** @param protocol the result of `protocolHash` */
   constructor(options: { cluster: string; protocol: number; key: string | null }) {
     this.#cluster = options.cluster;
     this.#key = options.key;
@@ -90,7 +90,7 @@ export class DatagramFormat {
     this.#prefix.writeUInt32BE(options.protocol >>> 0, 8);
   }
 
-  /** Null where the members share no key. */
+  /** Null if the members share no key. */
   keyOf(from: NodeId, run: number): RunKey | null {
     if (this.#key === null) return null;
     const what = `multicast of node ${from}, run ${run}`;
@@ -112,7 +112,7 @@ export class DatagramFormat {
     return Buffer.concat([header, cipher.update(body), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Reads the header, which nobody has vouched for yet. @throws MalformedBytes */
+  /** Parses the header, which is not authenticated yet. @throws MalformedBytes if it is incomplete */
   open(datagram: Buffer): Opened | Objection {
     if (datagram.length < PREFIX_BYTES || datagram.readUInt16BE(0) !== MAGIC)
       return ["malformed", "it does not begin as a datagram of ours"];
@@ -136,7 +136,7 @@ export class DatagramFormat {
     return { header, isSealed: (first & SEALED) !== 0, bodyStart: from.position };
   }
 
-  /** The body, once it is certain that a member sealed it; where no key is shared, as it came. */
+  /** The body, after checking that a member sealed it. Without a shared key, the body as received. */
   body(datagram: Buffer, { header, isSealed, bodyStart }: Opened, key: RunKey | null): Buffer | Objection {
     if (isSealed !== (key !== null))
       return ["forged", isSealed ? "it is sealed, and this member has no key" : "it is not sealed with the shared key"];

@@ -1,26 +1,26 @@
 /**
- * Messages that are longer than a datagram, put together again from their fragments. What is incomplete is bounded in
- * number and bytes, and is given up after a while: its sender sends it again as another message, or not at all. Only
- * the last fragment of a message may be short, so that of single bytes there is at most one for each message.
+ * Reassembles messages that are longer than a datagram from their fragments. Incomplete messages are limited in number and
+ * bytes, and are abandoned after a while; the sender repeats the content in another message, or not at all. Only the last
+ * fragment of a message may be short, so that a message contains at most one tiny fragment.
  */
 import { MalformedBytes } from "../wire.ts";
 
-/** What a fragment needs besides its bytes: three naturals. */
+/** The size of a fragment apart from its bytes: three naturals. */
 export const FRAGMENT_EXTRA_BYTES = 24;
 
 export interface FragmentLimits {
   readonly maxMessageBytes: number;
-  /** Of each fragment but the last of a message. */
+  /** The minimum for each fragment of a message except the last. */
   readonly minFragmentBytes: number;
-  /** All that waits for its other fragments. */
+  /** The limit of all fragments of incomplete messages. */
   readonly maxBytes: number;
   readonly maxMessages: number;
-  /** How often `age` is called before an incomplete message is given up. */
+  /** How many calls of `age` an incomplete message survives. */
   readonly maxAge: number;
 }
 
 interface Incomplete {
-  /** Emptied when the message is whole: it is remembered for a while, since copies of its fragments may follow. */
+  /** Emptied when the message is complete. The message stays known for a while, since copies of its fragments may follow. */
   fragments: (Buffer | undefined)[];
   readonly count: number;
   arrived: number;
@@ -30,7 +30,7 @@ interface Incomplete {
 
 export class Fragments {
   readonly #limits: FragmentLimits;
-  /** Messages that were given up. */
+  /** The number of abandoned messages. */
   abandoned = 0;
   #bytes = 0;
   /** By number, oldest first. */
@@ -40,7 +40,10 @@ export class Fragments {
     this.#limits = limits;
   }
 
-  /** Takes fragment `index` of `count`; returns the message if that was the last one missing. @throws MalformedBytes */
+  /**
+   * Takes fragment `index` of `count`. Returns the message if this was the last missing fragment. @throws MalformedBytes if it
+   * contradicts others
+   */
   take(number: number, index: number, count: number, fragment: Buffer): Buffer | null {
     const { maxMessageBytes, minFragmentBytes } = this.#limits;
     const maxCount = Math.ceil(maxMessageBytes / minFragmentBytes);
@@ -50,10 +53,10 @@ export class Fragments {
     const message = this.#messages.get(number) ?? this.#begin(number, count);
     if (message.count !== count)
       throw new MalformedBytes(`a message has ${count} fragments, and had ${message.count} before`);
-    if (message.arrived === count || message.fragments[index] !== undefined) return null; // A copy.
+    if (message.arrived === count || message.fragments[index] !== undefined) return null; // A duplicate.
     if (message.bytes + fragment.length > maxMessageBytes)
       throw new MalformedBytes(`the fragments of a message have more than ${maxMessageBytes} bytes`);
-    message.fragments[index] = Buffer.from(fragment); // The datagram itself is not kept.
+    message.fragments[index] = Buffer.from(fragment); // Do not keep the datagram itself alive.
     message.arrived += 1;
     message.bytes += fragment.length;
     this.#bytes += fragment.length;
@@ -66,7 +69,7 @@ export class Fragments {
     return whole;
   }
 
-  /** Time goes by: what is too old is forgotten. */
+  /** Ages all messages, and drops those that are too old. */
   age(): void {
     for (const [number, message] of this.#messages) {
       message.age += 1;

@@ -1,8 +1,8 @@
 /**
- * IP multicast between the members of a cluster: what a member multicasts leaves in one datagram, whatever the
- * number of its receivers. Datagrams may be lost, copied and overtake each other; the protocol on top repairs that. Every second a few
- * `hello`s say which members a member hears. To those that cannot be reached that way it goes by another, which is said in
- * the log; when the peer hears again, so is that.
+ * IP multicast between the members of a cluster. A multicast message leaves as one datagram for any number of receivers.
+ * Datagrams may be lost, duplicated and reordered; the protocol on top repairs that. Several times a second each member's
+ * `hello` lists the members it receives from. Members that multicast does not reach get messages by a fallback. The log reports
+ * when that begins and ends.
  */
 import { InvariantViolation, UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
@@ -35,7 +35,7 @@ export interface UdpOptions<M> {
   readonly cluster: string;
   readonly self: NodeId;
   readonly members: readonly NodeId[];
-  /** As for `tcpTransport`: who differs is refused. */
+  /** As for `tcpTransport`: a member that differs is rejected. */
   readonly protocol: string;
   readonly shape: ShapeNode;
   readonly place: UdpPlace;
@@ -44,42 +44,42 @@ export interface UdpOptions<M> {
   readonly counts: Counts;
   readonly log: Log;
   readonly deliver: (from: NodeId, message: M, id: () => MessageId) => void;
-  /** The fault injector has kept messages from a member. */
+  /** Called when the fault injector has dropped messages for a member. */
   readonly onLost: (to: NodeId, ids: () => MessageId[], why: LossReason) => void;
-  /** Takes a message to a member that no datagram reaches. */
+  /** Sends a message to a member that datagrams do not reach. */
   readonly fallback: (to: NodeId, message: M) => SendResult;
-  /** Members that can be reached otherwise just now: if datagrams do not reach them, these are kept off on their way. */
+  /** Members that are reachable by other links now. If datagrams do not reach one of them, something on the way blocks them. */
   readonly linked: () => readonly NodeId[];
   readonly onFatal: (error: Error) => void;
 }
 
 export interface UdpMulticast<M> {
-  /** Joins the group. Where that cannot be done the log says why; everything goes by the fallback, and it is not tried again. */
+  /** Joins the group. If that fails, the log gives the reason, and all messages use the fallback. It is not retried. */
   open(): Promise<void>;
   /**
-   * What became of it is told for each receiver.
-   * @param to all other members, unless said otherwise. Others hear the datagram, too; nothing else is sent to them.
+   * Multicasts a message. Returns a function that returns the result for each receiver.
+   * @param to the receivers, by default all other members. The datagram reaches others as well; nothing else is sent to them.
    */
   send(message: M, to?: readonly NodeId[]): (to: NodeId) => SendResult;
-  /** Members that datagrams reach; the others get what is multicast by the fallback. */
+  /** Members that datagrams reach. Others get multicast messages by the fallback. */
   readonly reached: ReadonlySet<NodeId>;
-  /** What one datagram carries at most. */
+  /** How many bytes of messages one datagram can carry. */
   readonly payloadBytes: number;
   close(): void;
 }
 
-/** How often members say which others they hear. */
+/** How often members send a `hello`. */
 const HELLO_MS = 250;
-/** An answer to a `hello` waits for others to answer, too. */
+/** How long an answer to a `hello` waits, so that it covers other greetings, too. */
 const ANSWER_MS = 5;
-/** For so many looks in turn a peer has to be linked and out of hearing before that is said. */
+/** How many consecutive checks must find a peer connected over TCP but silent on UDP before that is logged. */
 const PATIENCE = 4;
-/** A datagram leaves when it has grown to this, or when all is done that has arrived together. */
+/** A datagram is sent when it reaches this size, or when all input that arrived together has been handled. */
 const FULL_BODY_BYTES = 16 * 1024;
-/** A run of a process is told from others by a number below this. */
+/** A run of a process is identified by a number below this. */
 const RUNS = 2 ** 48 - 1;
 
-/** @throws UsageError for a place that cannot be used. */
+/** @throws UsageError if the place cannot be used */
 export function udpMulticast<M>(options: UdpOptions<M>): UdpMulticast<M> {
   return new Multicasting(options, settlePlace(options.place, options.platform.datagrams));
 }
@@ -99,9 +99,9 @@ class Multicasting<M> implements UdpMulticast<M> {
   #answer: Timer | null = null;
   readonly #outlet: UdpOutlet;
 
-  /** The last message that was written. */
+  /** The number of the last message written. */
   #last = 0;
-  /** The body that is being written: its first message, or 0 if there is none. */
+  /** The body that is being written, and the number of its first message, or 0 if there is none. */
   readonly #writer = new Writer();
   readonly #scratch = new Writer();
   #first = 0;
@@ -197,7 +197,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     else this.#flushing ??= this.#options.platform.timers.soon(() => this.#flush());
   }
 
-  /** Begins a body unless one is begun. Returns how long it is. */
+  /** Begins a body unless there is one. Returns its length. */
   #begin(): number {
     if (this.#first > 0) return this.#writer.position;
     this.#first = this.#last;
@@ -246,7 +246,7 @@ class Multicasting<M> implements UdpMulticast<M> {
       const opened = this.#format.open(datagram);
       if (isObjection(opened)) return this.#refuse(address, opened);
       const { from, run, excluded } = opened.header;
-      if (from === self && run === this.#run) return; // The network gives a member back what it sends itself.
+      if (from === self && run === this.#run) return; // Multicast loops a member's own datagrams back.
       counts.datagramsReceived += 1;
       counts.bytesReceived += datagram.length;
       if (from === self) return this.#refuse(address, ["duplicate-id", `another process is node ${self}`]);
@@ -268,7 +268,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     if (objection !== null) return this.#refuse(address, objection);
     const reader = new Reader(body);
     if (kind === "hello") return this.#greeted(peer, run, number, reader);
-    if (!peer.isTrusted(run)) return; // Its process and this one have not met yet; whatever this is will come again.
+    if (!peer.isTrusted(run)) return; // The two processes have not greeted each other yet. The sender repeats its content later.
     if (kind === "messages") return this.#takeMessages(peer.node, run, reader);
     const [message, index, fragments] = [reader.natural(), reader.natural(), reader.natural()];
     const whole = peer.fragments?.take(message, index, fragments, body.subarray(reader.position)) ?? null;
@@ -303,7 +303,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     this.#options.log.once(`${reason} ${address}`, `refused a datagram from ${address} (${reason}): ${detail}`, fields);
   }
 
-  // Which member hears which.
+  // Hellos: the members that this member receives from.
 
   #hello(): void {
     const into = new Writer(64);

@@ -1,4 +1,4 @@
-/** Where datagrams leave: each once for all, unless the fault injector treats a receiver otherwise. */
+/** Sends datagrams: each once for all receivers, unless the fault injector treats a receiver differently. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason } from "../../trace/entry.ts";
 import type { FaultInjector } from "../fault-injector.ts";
@@ -19,7 +19,7 @@ export interface OutletOptions {
   readonly put: (datagram: Buffer) => void;
 }
 
-/** How many datagrams the fault injector holds back at most: what is more is lost. */
+/** How many datagrams the fault injector can delay at once. Further ones are lost. */
 const MAX_HELD = 10_000;
 
 export class UdpOutlet {
@@ -35,7 +35,8 @@ export class UdpOutlet {
   }
 
   /**
-   * Sends a datagram to everybody, as often and as late as the fault injector says for each. Returns the members that it kept it from.
+   * Sends a datagram to all members, as often and as late as the fault injector decides for each. Returns the members for which
+   * it was dropped.
    */
   transmit(kind: DatagramKind, body: Buffer): ReadonlyMap<NodeId, LossReason> {
     const { injector } = this.#options;
@@ -59,7 +60,7 @@ export class UdpOutlet {
     return lost;
   }
 
-  /** Returns whether there is room for it. */
+  /** Returns whether there was room to delay it. */
   #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): boolean {
     if (this.#held.size >= MAX_HELD) {
       const text = `the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`;

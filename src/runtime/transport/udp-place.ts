@@ -1,4 +1,4 @@
-/** Where a group's datagrams go: group address, port, interface. What cannot work is refused before anything is opened. */
+/** The place of a multicast group: group address, port, interface. Invalid values are rejected before anything is opened. */
 import { isIPv4 } from "node:net";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { isLoopback, MAX_PORT } from "../host-port.ts";
@@ -10,16 +10,16 @@ export interface UdpPlace {
   readonly port: number;
   /** The IPv4 address or the name of the interface that leads to the other members. */
   readonly interface: string;
-  /** How many routers a datagram may pass: 1, if not said, is the own network. */
+  /** How many routers a datagram can pass. Default: 1, the local network. */
   readonly ttl?: number;
-  /** A secret that the members share: what they multicast is encrypted, and nobody else can take part. */
+  /** A secret that the members share. It encrypts multicast messages, and processes without it cannot take part. */
   readonly key?: string | null;
   /**
-   * Whether links are encrypted. `on`: then what is multicast needs a key on a loopback interface, too. `off`, by name: members
-   * multicast without a key where others can listen.
+   * Whether links are encrypted. `on`: multicast requires a key even on a loopback interface. `off`, set explicitly: members
+   * multicast without a key even if other machines can listen.
    */
   readonly tls?: "on" | "off" | null;
-  /** A message that does not fit one datagram goes in fragments. */
+  /** A message that does not fit into one datagram is fragmented. */
   readonly maxDatagramBytes?: number;
 }
 
@@ -28,7 +28,7 @@ export interface SettledPlace extends DatagramGroup {
   readonly maxDatagramBytes: number;
 }
 
-/** What Ethernet carries in one frame, less the headers, with room for a tunnel. */
+/** The payload of an Ethernet frame, minus headers and room for a tunnel. */
 const ETHERNET_DATAGRAM_BYTES = 1_400;
 /** A loopback interface carries 64 KiB at once. */
 const LOOPBACK_DATAGRAM_BYTES = 65_000;
@@ -37,8 +37,8 @@ const MIN_KEY_LENGTH = 16;
 const MAX_TTL = 255;
 
 /**
- * @param datagrams null where there are none.
- * @throws UsageError that names the field.
+ * @param datagrams null if the platform has none
+ * @throws UsageError if a field is invalid. The message names it.
  */
 export function settlePlace(place: UdpPlace, datagrams: Datagrams | null): SettledPlace {
   if (datagrams === null) throw refusal("expected no multicast, since this platform has no datagrams");
@@ -67,7 +67,7 @@ function requireGroup(group: string): void {
   );
 }
 
-/** Without a key: nobody else may be able to listen and speak. */
+/** Without a key, other machines must not be able to listen or send. */
 function requireAlone(address: string, tls: "on" | null): void {
   const secret = "give a secret that all members share";
   if (tls === "on")
@@ -80,7 +80,7 @@ function requireAlone(address: string, tls: "on" | null): void {
     );
 }
 
-/** Says nothing of the key itself, since errors end in logs. */
+/** Error messages must not contain the key, because they end up in logs. */
 function requireKey(key: unknown): void {
   if (typeof key !== "string")
     throw refusal(`expected multicast.key to be a string, got a value of type ${typeof key}`);
@@ -97,7 +97,7 @@ function requireWhole(field: string, value: number, least: number, most: number)
 
 function addressOf(wanted: string, known: ReturnType<Datagrams["interfaces"]>): string {
   const found = known.find(({ name, address }) => name === wanted || address === wanted);
-  // All of 127.0.0.0/8 leads to the loopback interface, whether it is configured or not.
+  // All of 127.0.0.0/8 leads to the loopback interface, even if not configured.
   if (found === undefined && isIPv4(wanted) && isLoopback(wanted)) return wanted;
   if (found !== undefined) return found.address;
   const there = known.map(({ name, address }) => `${name} (${address})`).join(", ");

@@ -1,6 +1,6 @@
 /**
- * A run as a space-time diagram that no paper has been chosen for: lanes, what happens at them, messages between them, and
- * what lasts. Plain data from trace entries; SVG and terminal draw it, each with its own sense of space.
+ * A run as a space-time diagram, independent of its layout: lanes, points on them, messages between them, and tracks. It is
+ * plain data made from trace entries. The SVG and terminal renderers lay it out, each in its own way.
  */
 import type { VectorClock } from "../../core/clocks.ts";
 import type { NodeId, View } from "../../core/protocol.ts";
@@ -16,18 +16,18 @@ export interface Diagram {
   /** In the order of the steps. */
   readonly points: readonly Point[];
   readonly arrows: readonly Flight[];
-  /** What nodes hold back, from point to point. */
+  /** The messages that nodes hold back, from point to point. */
   readonly heldBack: readonly Track[];
 }
 
-/** One step: what reached a node, and all that it led to there. */
+/** One step: an input that reached a node, and everything it caused there. */
 export interface Point {
   readonly step: Step;
   readonly entries: readonly TraceEntry[];
-  /** How the node stood, and how it stands from here on. */
+  /** The node's standing before and after the step. */
   readonly before: Standing;
   readonly after: Standing;
-  /** Null where nothing happens at the node, but a message to it is lost. */
+  /** Null for a lost message to the node, which is not a step of the node. */
   readonly clock: VectorClock | null;
 }
 
@@ -50,7 +50,7 @@ export function diagramOf({ header, entries, before, steps, clocks }: Excerpt): 
   return { lanes: header.nodes, points, arrows: flightsOf(entries), heldBack: tracksOf(before, points) };
 }
 
-/** `[2 0 1]`: a component per lane; empty without a clock. */
+/** For example `[2 0 1]`, with one component per lane. Empty without a clock. */
 export function clockText(clock: VectorClock | null, lanes: readonly NodeId[]): string {
   if (clock === null) return "";
   return `[${lanes.map((node) => clock[node] ?? 0).join(" ")}]`;
@@ -58,27 +58,27 @@ export function clockText(clock: VectorClock | null, lanes: readonly NodeId[]): 
 
 export interface Track {
   readonly node: NodeId;
-  /** The message's id, or how many more are held. */
+  /** The message's id, or how many more messages are held. */
   readonly text: string;
-  /** Counted downwards from the life line. */
+  /** The row below the life line, counted downwards. */
   readonly row: number;
-  /** When it is held: in places of a list of steps, or in milliseconds. Null where it began before, or lasts. */
+  /** When the message is held, as positions in a list of steps or in milliseconds. Null if it began earlier, or has not ended. */
   readonly from: number | null;
   readonly to: number | null;
   readonly isSurplus: boolean;
 }
 
 const ROWS = 4;
-/** From one row to the next. */
+/** The distance between rows. */
 export const TRACK_PITCH = 11;
 
 interface HoldingStep {
   readonly step: Step;
-  /** How its node stands from here on. */
+  /** The node's standing after the step. */
   readonly after: Standing;
 }
 
-/** From step to step. */
+/** The tracks of all nodes, from step to step. */
 export function tracksOf(before: Standings, steps: readonly HoldingStep[]): Track[] {
   return [...before].flatMap(([node, standing]) => {
     const queue = new HoldBackQueue(node, ROWS);
@@ -89,21 +89,21 @@ export function tracksOf(before: Standings, steps: readonly HoldingStep[]): Trac
   });
 }
 
-/** And certificates, each as full as it is: from one signature to the next. One without any is not drawn. */
+/** Held messages and certificates. A certificate with at least one signature has an item for each number of signatures. */
 function heldBy(view: View | null): readonly string[] {
   const { held = [], certificates = [] } = view ?? {};
   const filled = certificates.filter(({ signed }) => signed.length > 0);
   return [...held, ...filled.map(({ of, signed, needed }) => `${of}: ${signed.length}/${needed}`)];
 }
 
-/** How far below its life line each node's tracks reach. */
+/** How far below its life line each node's tracks extend. */
 export function depthsOf(tracks: readonly Track[]): ReadonlyMap<NodeId, number> {
   const depths = new Map<NodeId, number>();
   for (const { node, row } of tracks) depths.set(node, Math.max(depths.get(node) ?? 0, (row + 1) * TRACK_PITCH + 2));
   return depths;
 }
 
-/** One node's hold-back queue as it changes. */
+/** One node's hold-back queue over time. */
 export class HoldBackQueue {
   readonly #node: NodeId;
   readonly #rows: number;
@@ -117,7 +117,7 @@ export class HoldBackQueue {
     this.#rows = rows;
   }
 
-  /** @param at null: since before. */
+  /** @param at null if before the beginning */
   become(held: readonly string[], at: number | null): void {
     for (const [row, open] of this.#open.entries()) if (open !== null && !held.includes(open.id)) this.#close(row, at);
     const shown = new Set(this.#open.map((open) => open?.id));
@@ -134,7 +134,7 @@ export class HoldBackQueue {
     else this.#closeSurplus(at);
   }
 
-  /** What is held still lasts. */
+  /** Ends the queue. Messages still held have no end. */
   end(): Track[] {
     this.become([], null);
     return this.#tracks;
@@ -155,7 +155,7 @@ export class HoldBackQueue {
   }
 }
 
-/** @param answers by a request's short name that of its answer. Places of tracks are those of the steps. */
+/** @param answers the short name of the answer, by the short name of the request. Positions of tracks are positions of steps. */
 export function withheldIn(
   steps: readonly Pick<Step, "node" | "indices">[],
   entries: readonly TraceEntry[],
@@ -185,14 +185,17 @@ export function withheldIn(
 }
 
 export interface Span<T> {
-  /** −Infinity where it began before anything is known. */
+  /** −Infinity if it began before the first change. */
   readonly from: number;
-  /** Infinity where it still lasts. */
+  /** Infinity if it has not ended. */
   readonly to: number;
   readonly value: T;
 }
 
-/** What changes come to: neighbours that are the same are one span, and what lasts no time is none. `changes` ascend. */
+/**
+ * Turns changes into spans: equal neighbors are joined, and spans without duration are dropped. `changes` must be in ascending
+ * order.
+ */
 export function spansOf<T>(
   changes: readonly { readonly at: number; readonly value: T }[],
   end: number,

@@ -1,17 +1,17 @@
 /**
- * How each message type is drawn: a colour, a dash and an arrowhead of its own, so that types differ without colour too.
- * A type that is declared has the ink of its place; of others the name decides, and only a clash moves it on.
+ * The style of each message type: a color, a dash pattern and an arrowhead, so that types also differ without color. A declared
+ * type has the ink of its position. For other types a hash of the name selects the ink, and the next free one if that is taken.
  */
 
 export interface Ink {
-  /** Names the colour `--ink-0` … `--ink-7` of the page. */
+  /** Selects the color `--ink-0` … `--ink-7` of the page. */
   readonly slot: number;
-  /** An SVG dash array; empty for a solid line. */
+  /** An SVG dash array. Empty for a solid line. */
   readonly dash: string;
   readonly head: Head;
 }
 
-/** An arrowhead in SVG path words, its tip at the origin, pointing to +x. Open ones are stroked, the others filled. */
+/** An arrowhead as an SVG path, with its tip at the origin, pointing to +x. Open ones are stroked, others filled. */
 export interface Head {
   readonly path: string;
   readonly open: boolean;
@@ -37,7 +37,7 @@ const inks: readonly Ink[] = [
   { slot: 7, dash: "2.5 2.5", head: barb },
 ];
 
-/** After as many types as there are colours these come again, with other dashes and heads. */
+/** With more types than colors, colors repeat with other dashes and heads. */
 function inkAt(index: number): Ink {
   const round = Math.floor(index / inks.length);
   if (round === 0) return inks[index] as Ink;
@@ -49,7 +49,7 @@ export class Inkwell {
   readonly #declared: ReadonlyMap<string, Ink>;
   readonly #byName: Map<string, Ink>;
 
-  /** @param declared The place in the list of inks of what has its own, whatever is drawn first. */
+  /** @param declared the position of each declared type in the list of inks */
   constructor(declared: Readonly<Record<string, number>> = {}) {
     const inks = new Map(Object.values(declared).map((place) => [place, inkAt(place)]));
     this.#declared = new Map(Object.entries(declared).map(([name, place]) => [name, inks.get(place) as Ink]));
@@ -69,7 +69,7 @@ export class Inkwell {
     return ink;
   }
 
-  /** With the names of further parts around it, it is the same message. */
+  /** The same message, even if wrapped in further parts. */
   #declaredWithin(name: string): Ink | undefined {
     const path = name.split(".");
     return path.map((_, outer) => this.#declared.get(path.slice(outer + 1).join("."))).find((ink) => ink !== undefined);

@@ -1,11 +1,11 @@
-/** What a trace amounts to: how many messages of which kind went where, how long they took, and what went wrong. */
+/** Statistics of a trace: messages by type and link, their delays, and losses. */
 import type { NodeId } from "../../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry } from "../entry.ts";
 import type { Excerpt } from "../excerpt.ts";
 import { nameOf } from "../log.ts";
 import { type Flight, flightsOf } from "../steps.ts";
 
-/** Times and delays are in milliseconds; times are counted from the origin of the excerpt. */
+/** Times and delays are in milliseconds. Times are relative to the origin of the excerpt. */
 export interface Statistics {
   readonly protocol: string;
   readonly nodes: readonly NodeId[];
@@ -16,7 +16,7 @@ export interface Statistics {
     readonly sent: number;
     readonly received: number;
     readonly lost: number;
-    /** Sent, and neither received nor lost when the trace ends. */
+    /** Sent, but neither received nor lost by the end of the trace. */
     readonly underWay: number;
     readonly lostBy: Readonly<Partial<Record<LossReason, number>>>;
   };
@@ -29,9 +29,9 @@ export interface Statistics {
   readonly crashes: number;
   readonly restarts: number;
   readonly missingEntries: number;
-  /** When a node was first led by itself; null where nobody ever was. */
+  /** When a node first considered itself the leader. Null if none ever did. */
   readonly firstLeader: { readonly node: NodeId; readonly atMs: number } | null;
-  /** How many messages the longest chain has in which each was sent after the one before had been received. */
+  /** The length of the longest causal chain: each of its messages was sent after the previous one was received. */
   readonly causalDepth: number;
 }
 
@@ -39,7 +39,7 @@ export interface TypeStatistics {
   readonly sent: number;
   readonly received: number;
   readonly lost: number;
-  /** Null where no message of the type was seen at both ends. */
+  /** Null if no message of the type has both a sending and a receipt. */
   readonly delayMs: Delays | null;
 }
 
@@ -101,7 +101,7 @@ function typesOf(flights: readonly Flight[], entries: readonly TraceEntry[]): St
   const ranked = [...types].map(([type, all]): [string, TypeStatistics] => {
     const received = all.filter(({ ended, lost }) => ended !== null && lost === null);
     const delays = received.flatMap(({ sent, ended }) =>
-      // The clocks of two processes differ by a little: nothing arrives before it was sent.
+      // Clocks of two processes differ slightly, but no message arrives before it was sent.
       sent === null || ended === null ? [] : [Math.max(0, at(ended) - at(sent))],
     );
     const sent = new Set(all.flatMap((flight) => (flight.sent === null ? [] : [flight.sent]))).size;

@@ -1,25 +1,25 @@
 /**
- * Cuts a long picture into bands, as a score is cut into systems: between marks, through as few messages as possible, and
- * where no long text stands in the way. What is right of a cut moves on until the texts left of it have room. At last the
- * bands are drawn out to one width.
+ * Cuts a long picture into bands, as a score is cut into systems: between marks, through as few messages as possible, and not
+ * through long texts. The part right of a cut moves until the texts left of it have room. Finally all bands are stretched to
+ * one width.
  */
 import { STUB_PX } from "./arrows.ts";
 import { endOf, LEAD_PX, REPEAT_PX, type Timeline } from "./timeline.ts";
 
 const MARK_COST = 400;
 const MESSAGE_COST = 12;
-/** Marks and arrowheads reach this far from their place. */
+/** Marks and arrowheads extend this far from their position. */
 const REACH_PX = 10;
-/** A last band that would have to be drawn out further than this stays short. */
+/** A last band that would need more stretching than this stays short. */
 const MOST_STRETCH = 1.6;
 
 interface Cut {
   readonly x: number;
-  /** How far what is right of it moves. */
+  /** How far the part right of the cut moves. */
   readonly shift: number;
 }
 
-/** The timeline with its parts moved apart, and the edges of the bands from left to right, one more than there are bands. */
+/** The timeline with its parts moved apart, and the edges of the bands from left to right: one more edge than bands. */
 export function banded(timeline: Timeline, bandWidth: number): { timeline: Timeline; edges: number[] } {
   const end = rightEnd(timeline) + (timeline.loopX === null ? LEAD_PX : REPEAT_PX);
   const { costs, reaches } = survey(timeline, end);
@@ -42,7 +42,7 @@ export function banded(timeline: Timeline, bandWidth: number): { timeline: Timel
   return { timeline: shifted(timeline, (x) => justified(moved(x))), edges: justifiedEdges };
 }
 
-/** Draws all bands out to the width of the widest, text by text and mark by mark, so that nothing comes nearer to anything. */
+/** Stretches all bands to the width of the widest. The gaps between texts and marks only grow. */
 function justification(edges: readonly number[]): { justified: (x: number) => number; justifiedEdges: number[] } {
   const widths = edges.slice(1).map((right, index) => right - (edges[index] as number));
   const widest = Math.max(...widths);
@@ -68,7 +68,7 @@ function rightEnd({ width, flights, xOfEntry }: Timeline): number {
   }, width);
 }
 
-/** Of each pixel: what a cut there would cut through, and how far the texts reach that begin left of it. */
+/** For each pixel: the number of lines that a cut there would cross, and the end of the texts that begin left of it. */
 function survey(
   { steps, breaks, flights, xOfEntry, loopX }: Timeline,
   end: number,

@@ -1,11 +1,11 @@
-/** Plane geometry for placing texts: boxes that may be turned, and whether they meet each other or a line. */
+/** Plane geometry for placing texts: boxes with rotation, and whether they meet each other or a line. */
 
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
 
-/** A rectangle around its centre, turned by `degrees` clockwise as SVG has it. */
+/** A rectangle around its center, rotated clockwise by `degrees`, as in SVG. */
 export interface Box extends Point {
   readonly width: number;
   readonly height: number;
@@ -34,7 +34,7 @@ export function cornersOf({ x, y, width, height, degrees }: Box): Point[] {
   });
 }
 
-/** Two convex shapes are apart if and only if one of their edges has all of one on one side and all of the other beyond. */
+/** Two convex shapes are disjoint if and only if an edge of one separates them. */
 export function boxesMeet(a: Box, b: Box): boolean {
   const reach = reachOf(a) + reachOf(b);
   const areFar = Math.abs(a.x - b.x) > reach || Math.abs(a.y - b.y) > reach;
@@ -51,7 +51,7 @@ export function boxMeetsSegment(box: Box, { a, b }: Segment): boolean {
   return !isFar && !isApart(cornersOf(box), [a, b]);
 }
 
-/** From the centre to the corners. */
+/** From the center to the corners. */
 const reachOf = ({ width, height }: Box): number => Math.hypot(width, height) / 2;
 
 function isApart(one: readonly Point[], other: readonly Point[]): boolean {
@@ -75,7 +75,7 @@ function shadow(points: readonly Point[], axis: Point): [number, number] {
   return [Math.min(...places), Math.max(...places)];
 }
 
-/** In pixels, for a font of so many pixels. */
+/** The width in pixels, for a font size in pixels. */
 export function textWidth(text: string, fontPx: number): number {
   return [...text].reduce((sum, letter) => sum + emOf(letter), 0) * fontPx;
 }

@@ -1,6 +1,6 @@
 /**
- * A trace for a terminal: one column per node, one row per step, and where a message arrives a stroke from its sender's
- * column. The words beside it say the rest, and are continued on rows of their own where they are long.
+ * A trace for a terminal: one column per node, one row per step, and a stroke from the sender's column where a message arrives.
+ * The text next to it describes the rest, and wraps onto further rows.
  */
 import type { NodeId, View } from "../../core/protocol.ts";
 import { clockText, diagramOf } from "../diagram/diagram.ts";
@@ -24,7 +24,7 @@ export type LaneStyle =
   | "plain";
 
 export interface LaneOptions {
-  /** How many characters fit in a line. */
+  /** The number of characters per line. */
   readonly columns: number;
   readonly paint: (style: LaneStyle, text: string) => string;
   /** Whether each row begins with the vector clock of its step. */
@@ -40,10 +40,10 @@ const TIME_COLUMNS = 10;
 const LEAST_WORDS = 26;
 const LEAST_PITCH = 3;
 const WIDEST_PITCH = 8;
-/** A silence this many times as long as is common gets a row of its own. */
+/** A pause longer than this multiple of the median gets a row of its own. */
 const SILENCE = 12;
 
-/** Null where there are too many nodes for so few columns. */
+/** Null if there are too many nodes for the columns. */
 export function drawLanes(excerpt: Excerpt, { columns, paint, clocks = false }: LaneOptions): string[] | null {
   const { header, steps, origin } = excerpt;
   const { nodes, violation } = header;
@@ -111,7 +111,7 @@ function write(cells: Cell[], at: number, text: string, style: LaneStyle): void 
   for (const [index, letter] of [...text].entries()) cells[Math.max(0, at) + index] = { letter, style };
 }
 
-/** So many messages are held back: beside the life line, as it has room for one letter. */
+/** The number of held messages, next to the life line, which has room for one character. */
 const COUNTS = [..."₁₂₃₄₅₆₇₈₉"];
 const MANY = "₊";
 
@@ -134,7 +134,7 @@ function laneCells(
   return cells;
 }
 
-/** From the sender's column to the receiver's, or halfway to where the message was lost. */
+/** From the sender's column to the receiver's, or halfway if the message was lost. */
 function drawStroke(cells: Cell[], { from, to, lost, sent }: Flight, place: ReadonlyMap<NodeId, number>): void {
   const [start, end] = [place.get(from) ?? 0, place.get(to) ?? 0];
   if (start === end) return;
@@ -192,7 +192,7 @@ interface Words {
   readonly text: string;
 }
 
-/** What happened in a step: what reached the node, what it says, what it sends, what it becomes. */
+/** Describes a step: its input, events, messages, and the node's new role. */
 function wordsOf(
   entries: readonly TraceEntry[],
   { before, after: standing }: { before: Standing; after: Standing },
@@ -258,7 +258,7 @@ function wordFor(entry: Told, arrived: readonly Flight[]): Words {
   }
 }
 
-/** Into rows of at most so many letters, broken between words where possible. */
+/** Wraps text into rows of at most `width` letters, preferably between words. */
 function wrapped(words: readonly Words[], width: number): Words[][] {
   const rows: Words[][] = [[]];
   let used = 0;
@@ -276,7 +276,7 @@ function wrapped(words: readonly Words[], width: number): Words[][] {
   return rows;
 }
 
-/** Neighbours of one style are painted together. */
+/** Paints neighboring cells of one style together. */
 function painted(cells: readonly Cell[], paint: LaneOptions["paint"]): string {
   let line = "";
   for (let at = 0; at < cells.length; ) {

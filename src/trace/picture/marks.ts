@@ -1,4 +1,4 @@
-/** What is drawn at a step on the life line of its node, and what is written beside it. */
+/** The marks of a step on the life line of its node, and the text next to them. */
 import type { NodeId, View } from "../../core/protocol.ts";
 import type { TraceEntry } from "../entry.ts";
 import { faultText } from "../link-model.ts";
@@ -8,20 +8,20 @@ export type MarkKind = "start" | "crash" | "timeout" | "command" | "event" | "de
 
 export interface Inscription {
   readonly marks: readonly MarkKind[];
-  /** What the marks say, in their order. */
+  /** The meaning of the marks, in their order. */
   readonly words: string;
-  /** Ids of the messages that are delivered, in this order; set apart in bold. */
+  /** Ids of the delivered messages, in order. Set in bold. */
   readonly delivered: string;
-  /** What the node has become; set apart in italics. */
+  /** The node's new role. Set in italics. */
   readonly role: string;
-  /** Whether a message left or arrived. */
+  /** Whether the step sends or receives a message. */
   readonly hasMessages: boolean;
 }
 
 const MAX_WORDS = 44;
 const MAX_WORD = 30;
 
-/** What is to be drawn of the entries of one step. `view`: the node's picture before it. */
+/** The marks and texts for the entries of one step. `view`: the node's view before it. */
 export function inscriptionOf(entries: readonly TraceEntry[], view: View | null): Inscription {
   const marks: MarkKind[] = [];
   const words: string[] = [];
@@ -68,7 +68,7 @@ function mark(entry: TraceEntry): { kind: MarkKind; word: string } | null {
   }
 }
 
-/** What is written at a step: in which style, and what. */
+/** The texts of a step, with their styles. */
 export function partsOf({
   words,
   delivered,
@@ -83,12 +83,12 @@ export function partsOf({
   ].filter(({ text }) => text !== "");
 }
 
-/** Between the parts. */
+/** Separates the parts. */
 export const SEPARATOR = " · ";
 
 const optionText = (option: unknown): string => (typeof option === "string" ? option : valueText(option, MAX_WORD));
 
-/** Says what is new of a view: a role, a term, or the leader that the node follows if nothing else says that. */
+/** Describes the changes of a view: a role, a term, or the leader that the node follows if no event reports it. */
 export function becoming(before: View | null, after: View, node: NodeId, isTold: boolean): string {
   const term = after.term !== undefined && after.term !== before?.term ? ` (term ${after.term})` : "";
   if (before === null || before.role !== after.role || term !== "") return `${after.role}${term}`;
@@ -97,9 +97,9 @@ export function becoming(before: View | null, after: View, node: NodeId, isTold:
   return typeof after.leader === "number" ? `following ${after.leader}` : "without a leader";
 }
 
-/** SVG paths around the place on the life line. */
+/** SVG paths around the position on the life line. */
 export const markPaths: Readonly<Record<MarkKind, string>> = {
-  /** A bar across the line, where it begins. */
+  /** A bar across the line, at its start. */
   start: "M0 -7V7",
   crash: "M-6 -6L6 6M6 -6L-6 6",
   /** A clock. */
@@ -108,13 +108,13 @@ export const markPaths: Readonly<Record<MarkKind, string>> = {
   command: "M-5.5 -12H5.5L0 -2Z",
   /** A pennant. */
   event: "M0 0V-13.5L8.5 -10L0 -6.5",
-  /** An arrow upwards, from the line to the application: the message is handed over. */
+  /** An arrow upwards, from the line to the application: the message is delivered. */
   delivery: "M0 -1V-13.5M-4.8 -8.2L0 -13.5L4.8 -8.2",
   choice: "M0 -6L6 0L0 6L-6 0Z",
-  /** A flash. */
+  /** A lightning bolt. */
   fault: "M2.5 -12L-4 -3.5H0.5L-2.5 4.5L5 -5H0.5Z",
   gap: "M-7 0L-4 -5L0 5L4 -5L7 0",
 };
 
-/** How far marks of one step stand apart. */
+/** The distance between marks of one step. */
 export const MARK_PITCH = 14;

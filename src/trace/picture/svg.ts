@@ -1,7 +1,7 @@
 /**
- * A trace as a space-time diagram in SVG, for paper and page: white ground, or a dark one where the reader prefers that; shapes
- * and dashes besides colours, text as text. Two pictures on one page do not disturb each other: every id and every rule of style carries a prefix that comes
- * from the picture itself.
+ * A trace as a space-time diagram in SVG, for paper and web pages. The background is white, or dark if the reader prefers that.
+ * Types differ by shapes and dashes as well as color, and text is real text. Two pictures on one page do not conflict: all ids
+ * and style rules have a prefix derived from the picture.
  */
 import { hash } from "../../core/plain.ts";
 import { type Ink, Inkwell } from "../diagram/ink.ts";
@@ -34,18 +34,22 @@ import {
 } from "./svg-shapes.ts";
 import { LABEL_PX } from "./timeline.ts";
 
+/** Options of `drawSvg`. */
 export interface SvgOptions {
-  /** How wide the picture may be, in pixels; a longer one is cut into bands. 1200 unless told. */
+  /** The width of the picture in pixels. A longer picture is cut into bands. Default: 1200. */
   readonly width?: number;
-  /** What comes after so many entries is not drawn, and the picture says so. 3000 unless told. */
+  /** The number of entries to draw. If there are more, the picture says so. Default: 3000. */
   readonly maxEntries?: number;
   /** Whether each step shows its vector clock. */
   readonly clocks?: boolean;
-  /** The place of each message's ink, by its full name: `drawnAs()` of the protocol. */
+  /** The ink index of each message by its full name: `drawnAs()` of the protocol. */
   readonly inks?: Readonly<Record<string, number>>;
-  /** By a request's short name that of its answer: between both it is held back at the node that received it. */
+  /** The short name of the answer, by the short name of the request. A request is held back at its receiver until the answer. */
   readonly withheld?: Readonly<Record<string, string>>;
-  /** Of all ids and rules of style; a letter first. Unless told it is made from the picture, so that no two share one. */
+  /**
+   * The prefix of all ids and style rules. Must begin with a letter. Default: derived from the picture, so that no two share
+   * one.
+   */
   readonly prefix?: string;
 }
 
@@ -60,6 +64,7 @@ const BAND_GAP_PX = 22;
 const AXIS_PX = 22;
 const LEAST_WIDTH_PX = 520;
 
+/** Draws an excerpt of a trace as SVG. @returns the SVG document */
 export function drawSvg(whole: Excerpt, options: SvgOptions = {}): string {
   const { width = 1_200, maxEntries = 3_000, clocks = false, inks, withheld = {} } = options;
   const excerpt = beginningOf(whole, maxEntries);
@@ -215,7 +220,7 @@ function notesOf({ header, entries, origin }: Excerpt, maxEntries: number): stri
   ];
 }
 
-/** Into lines of at most so many pixels. */
+/** Wraps a note into lines of at most `width` pixels. */
 function wrapped(note: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of note.split(" ")) {

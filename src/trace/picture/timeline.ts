@@ -1,7 +1,7 @@
 /**
- * Where each step stands on the time axis. Later is never to the left of earlier, and a message always takes some way;
- * within that, distances are true to time unless a node needs more room for what it does at once, or nothing happens for
- * so long that the axis is cut. Steps wait until their label has room, so that no label has to be left out.
+ * The position of each step on the time axis. A later step is never left of an earlier one, and a message always covers some
+ * distance. Within these limits distances are proportional to time, unless a node needs more room for simultaneous steps, or
+ * the axis is cut during a long pause. Steps move right until their label has room, so that no label is omitted.
  */
 import type { NodeId } from "../../core/protocol.ts";
 import { clockText, type Diagram, depthsOf, diagramOf, type Track, withheldIn } from "../diagram/diagram.ts";
@@ -16,12 +16,12 @@ export interface PlacedStep {
   readonly step: Step;
   readonly x: number;
   readonly inscription: Inscription & { readonly clock: string };
-  /** From which side of the life line a message arrives; null where none does. */
+  /** The side of the life line on which a message arrives. Null if none does. */
   readonly arrival: "above" | "below" | null;
-  /** Where the first mark stands. */
+  /** The position of the first mark. */
   readonly marksX: number;
   readonly label: PlacedLabel | null;
-  /** How the node stands from here on. */
+  /** The node's standing after the step. */
   readonly after: Standing;
 }
 
@@ -29,56 +29,56 @@ export interface PlacedLabel {
   readonly x: number;
   readonly width: number;
   readonly row: LabelRow;
-  /** Of its baseline, from the life line. */
+  /** The distance of its baseline from the life line. */
   readonly dy: number;
 }
 
-/** Rows for labels along a life line: next to it above and below, and one more above. */
+/** Rows for labels along a life line: directly above and below it, and one more above. */
 export type LabelRow = "above" | "below" | "high";
 
 export interface Timeline {
   readonly steps: readonly PlacedStep[];
   readonly flights: readonly Flight[];
   readonly tracks: readonly Track[];
-  /** Where each entry's step stands. */
+  /** The position of each entry's step. */
   readonly xOfEntry: readonly number[];
-  /** The moments at which something happens, and where the first thing stands that does. */
+  /** The times of all steps, each with the position of its first step. */
   readonly moments: readonly { readonly at: number; readonly x: number }[];
-  /** Where the axis is cut, as nothing happens. */
+  /** The positions at which the axis is cut because nothing happens. */
   readonly breaks: readonly number[];
-  /** Where what repeats for ever begins; null where nothing does. */
+  /** The start of the part that repeats forever. Null if nothing repeats. */
   readonly loopX: number | null;
   readonly width: number;
 }
 
 export const LABEL_PX = 11;
-/** Room before the first step and behind the last. */
+/** The margin before the first step and after the last. */
 export const LEAD_PX = 16;
-/** So long is the way of a message of median delay, if its name is not longer. */
+/** The length of the way of a message with median delay, unless its name is longer. */
 const TRAVEL_PX = 72;
 const LONGEST_TRAVEL_PX = 150;
-/** One step of the checker. */
+/** The width of one step of the checker. */
 const STEP_PX = 44;
 const LEAST_TRAVEL_PX = 24;
-/** So much further for each message that sets out at the same moment. */
+/** Additional distance for each message sent at the same time. */
 const CROWD_PX = 5;
 const LONGEST_GAP_PX = 170;
 const BREAK_PX = 96;
 /** Between two steps of one node without marks. */
 const LEAST_STEP_PX = 13;
 const LABEL_GAP_PX = 9;
-/** From a text to a mark or an arrowhead behind it. */
+/** From a text to a mark or an arrowhead after it. */
 const HEAD_PX = 12;
-/** Room for the signs around a repeated part. */
+/** The space for the signs around a repeated part. */
 export const REPEAT_PX = 44;
 
 type InscribedStep = Pick<PlacedStep, "step" | "inscription" | "after" | "arrival">;
 
-/** What is told beside what every picture tells. */
+/** Optional content of a picture. */
 export interface Told {
-  /** With each step its vector clock. */
+  /** Show the vector clock of each step. */
   readonly clocks?: boolean;
-  /** By a request's short name that of its answer: between both it is held back. */
+  /** The short name of the answer, by the short name of the request. The request is held back until the answer. */
   readonly withheld?: Readonly<Record<string, string>>;
 }
 
@@ -109,7 +109,7 @@ function inscribed({ lanes, points }: Diagram, clocks: boolean): InscribedStep[]
   });
 }
 
-/** Of each row beside a life line: how far it is from a step to the next mark or arrowhead there. */
+/** For each row next to a life line: the distance from a step to the next mark or arrowhead there. */
 type Ahead = Readonly<Record<LabelRow, number>>;
 
 function roomBefore(steps: readonly PlacedStep[]): Ahead[] {
@@ -129,7 +129,7 @@ function roomBefore(steps: readonly PlacedStep[]): Ahead[] {
   return room.reverse();
 }
 
-/** Goes through the steps in order and gives each the first place that is right of all that came before it. */
+/** Goes through the steps in order and gives each the first place that is right of all earlier ones. */
 function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
   const sentBy = new Map(flights.flatMap(({ sent, ended }) => (ended === null ? [] : [[ended, sent] as const])));
   const scale = scaleOf(excerpt, flights);
@@ -176,7 +176,7 @@ function walkOf(excerpt: Excerpt, flights: readonly Flight[]) {
   };
 }
 
-/** How far to the right a step reaches, with its marks and label. */
+/** How far to the right a step extends, with its marks and label. */
 export function endOf({ x, marksX, inscription, label }: PlacedStep): number {
   const marks = inscription.marks.length === 0 ? x : marksX + (inscription.marks.length - 1) * MARK_PITCH + 10;
   return Math.max(marks, label === null ? 0 : label.x + label.width);
@@ -195,7 +195,7 @@ function scaleOf({ header, entries }: Excerpt, flights: readonly Flight[]): numb
   return Math.min(LONGEST_TRAVEL_PX, Math.max(TRAVEL_PX, median(names) ?? 0)) / typical;
 }
 
-/** Of the entry of a sending: how far its message travels at least, so that a crowd of arrows can be told apart. */
+/** The minimum distance of the message of a sending, so that crowded arrows can be distinguished. */
 function leastTravels({ entries }: Excerpt, flights: readonly Flight[]): (sent: number) => number {
   const at = (index: number): number => entries[index]?.at ?? 0;
   const crowds = new Map<number, number>();
@@ -212,19 +212,19 @@ interface Room {
   readonly rows: Record<LabelRow, number>;
 }
 
-/** What is still free along the life lines, from left to right. */
+/** The free space along the life lines, from left to right. */
 class Rooms {
   readonly #rooms = new Map<NodeId, Room>();
   readonly #depths: ReadonlyMap<NodeId, number>;
   readonly #ahead: readonly Ahead[] | null;
 
-  /** `depths`: what hangs from the life lines. `ahead`: of each step, if labels do not need more. Null: no labels. */
+  /** `depths`: the depth of the tracks under the life lines. `ahead`: for each step, unless labels need more. Null: no labels. */
   constructor(depths: ReadonlyMap<NodeId, number>, ahead: readonly Ahead[] | null) {
     this.#depths = depths;
     this.#ahead = ahead;
   }
 
-  /** Takes the first place not left of `wish` where marks and label fit. */
+  /** Takes the first place at or right of `wish` with room for marks and label. */
   take(
     index: number,
     node: NodeId,
@@ -249,7 +249,7 @@ class Rooms {
     let label: PlacedLabel | null = null;
     if (text !== "" && ahead !== undefined) {
       const width = textWidth(text, LABEL_PX);
-      // Beside the marks there is room above the line; in the other rows the label stands over or under them.
+      // The row above the line has room next to the marks; in the other rows the label is over or under them.
       const dx: Record<LabelRow, number> = { above: marks.length > 0 ? lastMarkDx + 11 : 4, below: 6, high: 3 };
       const wait = (row: LabelRow): number => {
         const untilFree = Math.max(0, room.rows[row] + LABEL_GAP_PX - (x + dx[row]));
@@ -274,8 +274,8 @@ class Rooms {
   }
 }
 
-/** So much waiting is better than to stand away from one's marks. */
+/** How many pixels a step rather moves right than to put its label in this row, away from its marks. */
 const RELUCTANCE_PX: Readonly<Record<LabelRow, number>> = { above: 0, below: 30, high: 36 };
-/** Baselines of labels, from the life line. */
+/** Baselines of labels, relative to the life line. */
 const ROW_DY: Readonly<Record<LabelRow, number>> = { above: -6, below: 17, high: -19 };
 const ROWS: readonly LabelRow[] = ["above", "below", "high"];

@@ -1,7 +1,8 @@
 /**
- * Who waits at barriers here. Others go on by an arrival, so it is not made anew before it is certain what became of the last one: that of a
- * session that is over counts until the log has ended that session, and all may have passed by then. So it is taken back first.
- * When that is done, it has passed before, which has been told, or it never will.
+ * The calls of this process that wait at barriers. An arrival can let others pass, so it must not be repeated before the
+ * outcome of the last one is certain. An arrival of an ended session counts until the log has ended that session, and all
+ * may have passed by then. So it is withdrawn first. Once that is done, either it had passed before, which has been
+ * reported, or it never will.
  */
 import {
   MAX_PERMITS,
@@ -18,7 +19,7 @@ import { ASK_AGAIN_MS, inWordsOf, isOutcomeUnknown, isPassing, unknownOutcome } 
 import type { Done, Service, Told } from "./service.ts";
 import type { Waiters } from "./waiters.ts";
 
-/** So many meet there. */
+/** A barrier and its number of parties. */
 interface Place {
   readonly name: string;
   readonly parties: number;
@@ -26,13 +27,13 @@ interface Place {
 
 type Arrived = Done<Extract<Operation, { type: "arrive" }>>;
 
-/** Who gives up waits for so long at most to be told whether it has passed before. */
+/** How long a caller that gives up waits at most to learn whether it has passed. */
 const LAST_WORD_MS = 250;
 
 export class Arrivals {
   readonly #service: Service;
   readonly #waiters: Waiters;
-  /** Those that are not over. */
+  /** Pending arrivals. */
   readonly #arrivals = new Map<WaitId, Arrival>();
 
   constructor(service: Service, waiters: Waiters) {
@@ -81,7 +82,7 @@ export class Arrivals {
       );
   }
 
-  /** Whether it waits still, and nothing takes it back. */
+  /** Whether it still waits and is not being withdrawn. */
   #isAsked(arrival: Arrival, wait: WaitId): boolean {
     return this.#arrivals.get(wait) === arrival && !arrival.isTakenBack;
   }
@@ -122,7 +123,7 @@ export class Arrivals {
     }
   }
 
-  /** Nothing told what happened meanwhile: so it is looked up. */
+  /** Events may have been missed, so it queries the log. */
   async #find(arrival: Arrival): Promise<void> {
     const { name, wait, session, gaps } = arrival;
     const isLooked = (): boolean =>
@@ -139,25 +140,26 @@ export class Arrivals {
         else arrival.refuse(outcomeUnknown(arrival.what, null));
         return;
       } catch {
-        await this.#pause(); // Too much is under way, or the session has ended; or the service is closed, and then nobody waits.
+        await this.#pause(); // The log is overloaded or the session has ended; or the service is closed, and no call waits.
       }
     }
   }
 
   /**
-   * Above those of all who have passed, and nobody else's: with which one all have passed, nobody remembers. It is a token of the log. A
-   * member that has answered that in a client's session tells the client from then on what concerns it.
+   * A number above those of all earlier passings, which no other caller gets: the number of the passing itself is no longer
+   * known. It is a token of the log. A member that has answered this in a client's session from then on sends the client
+   * all its events.
    */
   async #freshNumber(barrier: string, isWanted: () => boolean): Promise<number> {
     const place = { name: `arrival/${barrier}`, wait: this.#service.number() };
     const asked = { type: "acquire", ...place, mode: "shared", permits: 1, capacity: MAX_PERMITS, note: "" } as const;
     const { result } = await this.#service.submit(asked, isWanted);
-    this.#untilDone(() => this.#service.submit({ type: "withdraw", ...place }, () => true)).catch(() => {}); // The service is closed.
+    this.#untilDone(() => this.#service.submit({ type: "withdraw", ...place }, () => true)).catch(() => {}); // It is closed.
     if (result.type === "granted") return result.token;
     throw new Error("a token of which there are enough for all was not given");
   }
 
-  /** Its session is over: who still waits arrives in the next one. */
+  /** Its session has ended: if it still waits, it arrives in the next one. */
   #beginAnew(arrival: Arrival): void {
     if (!arrival.isTakenBack) void this.#takeBack(arrival);
   }
@@ -178,7 +180,7 @@ export class Arrivals {
     } catch (error) {
       return arrival.refuse(inWordsOf(arrival.what, error) as Error);
     }
-    if (this.#arrivals.get(wait) !== arrival) return; // It has passed, or nobody has waited for the answer any more.
+    if (this.#arrivals.get(wait) !== arrival) return; // It has passed, or the caller no longer waits for the answer.
     const { givenUp } = arrival;
     if (arrival.gaps > 0) arrival.refuse(outcomeUnknown(arrival.what, givenUp));
     else if (givenUp !== null) arrival.refuse(givenUp);
@@ -211,22 +213,22 @@ interface End {
   over(): void;
 }
 
-/** One call, from its first word to its end. */
+/** One call, from its beginning to its end. */
 class Arrival {
   readonly name: string;
   readonly parties: number;
-  /** Another one in each session. */
+  /** Different in each session. */
   wait: WaitId = 0;
-  /** In which it stands in the log; null: whether it does is not known. */
+  /** The session of its arrival in the log; null: unknown. */
   session: SessionId | null = null;
   isTakenBack = false;
-  /** How often nothing told what had happened meanwhile, since that was last known. */
+  /** How often events may have been missed since its state was last known. */
   gaps = 0;
   givenUp: CoordinationError | null = null;
   lastWord: Timer | null = null;
   isOver = false;
   readonly #end: End;
-  /** What was told while its session was not known. */
+  /** Passings reported while its session was unknown. */
   readonly #passed = new Map<SessionId, number>();
 
   constructor(
@@ -251,7 +253,10 @@ class Arrival {
     return this.#passed.get(session);
   }
 
-  /** All have passed, with this one as it arrived in that session, which may be another member's with the same number. */
+  /**
+   * All have passed, including an arrival with this number in that session. Another member's session may use the same
+   * number.
+   */
   hearOf(session: SessionId, generation: number): void {
     if (this.session === null) this.#passed.set(session, generation);
     else if (this.session === session) this.pass(generation);

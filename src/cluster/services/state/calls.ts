@@ -1,4 +1,4 @@
-/** How long a call of shared state waits, and what its caller is told if it had no answer. */
+/** How long a call of shared state waits, and the error if it is not answered. */
 import { EnvironmentError, UsageError } from "../../../core/errors.ts";
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import type { Platform, Timer } from "../../../runtime/platform/platform.ts";
@@ -13,27 +13,27 @@ export const DEFAULT_TIMEOUT_MS = 10_000;
 export const callRules: Rules<CallOptions> = { timeoutMs: duration, signal };
 
 export interface Call extends CallOptions {
-  /** In an error's words, such as `the write of "a" in the map "users"`. */
+  /** The name in error messages, such as `the write of "a" in the map "users"`. */
   readonly what: string;
-  /** Whether it may have been done though nobody has said so, as it is when that is asked. */
+  /** Whether an unanswered call may have taken effect; read at the time of the error. */
   readonly changes: boolean;
-  /** Why it has taken so long, as a clause, beside what the service says; empty where nothing is known. */
+  /** Why it takes so long, as a clause, in addition to the service's reason; empty if unknown. */
   readonly why?: () => string;
 }
 
-/** Whether somebody waits for it still: what nobody waits for may not be done after what was asked for later. */
+/** Whether a caller still waits: an abandoned operation must not take effect after later ones. */
 export type IsWanted = () => boolean;
 
-/** What a service has to do with all calls. There is one for each service: calls are many. */
+/** How a service takes part in all its calls. One object per service, since calls are many. */
 export interface Calls {
-  /** A call begins. @throws where nothing more is taken */
+  /** A call begins. @throws if the service accepts no more calls */
   begin(): void;
   end(): void;
-  /** Why nothing is answered, as a clause; empty where that is not known. */
+  /** Why calls are not answered, as a clause; empty if unknown. */
   why(): string;
-  /** The error that says so, where there is one. */
+  /** The error with that reason, if there is one. */
   cause?(): Error | undefined;
-  /** Why nothing is taken any more; null while it is. */
+  /** Why no more calls are accepted; null while they are. */
   closed(): CoordinationError | null;
 }
 
@@ -62,12 +62,12 @@ export function withinTime<T>(
   });
 }
 
-/** @throws CoordinationError `never-sent` for what is asked of a service that is closed. */
+/** @throws CoordinationError `never-sent` for calls of a closed service. */
 function requireOpen(closed: CoordinationError | null, what: string): void {
   if (closed !== null) throw endedIn(closed, { what, changes: false });
 }
 
-/** What the caller of a call is told that has met the end of the service. */
+/** The error of a call that was pending when the service ended. */
 export function endedIn(
   closed: CoordinationError,
   { what, changes }: Pick<Call, "what" | "changes">,
@@ -77,12 +77,12 @@ export function endedIn(
   });
 }
 
-/** The host has stopped: before it answered, or in the turn of the loop in which it was asked. */
+/** The host has stopped: before it answered, or in the same turn of the event loop as the call. */
 const hasStopped = (error: unknown): boolean =>
   (error instanceof EnvironmentError && error.code === "stopped") ||
   (error instanceof UsageError && error.code === "not-running");
 
-/** One call that waits. There are very many, so what is said of a failure is written only then. */
+/** One pending call. There are very many, so its error is composed only on failure. */
 class Awaited {
   readonly #timers: Platform["timers"];
   readonly #call: Call;

@@ -1,6 +1,6 @@
-/** Where those are served that are no members: opened by `join()`, closed with the member. */
+/** The servers for clients (processes that are not members): opened by `join()`, closed with the member. */
 export interface Door {
-  /** By which it is reached. */
+  /** The URL at which it is reached. */
   readonly url: string;
   close(): Promise<void>;
 }

@@ -1,19 +1,19 @@
 import { MAX_KEY_BYTES, MAX_VALUE_BYTES } from "../../../protocols/service/coordination-service/operations.ts";
 
-/** How much of everything: what callers are told, and what the state machine refuses as well. */
+/** Limits of calls, which the state machine enforces too. */
 export const limits = {
   keyBytes: 512,
-  /** Of what bounds a range. */
+  /** The bound of a range. */
   boundBytes: MAX_KEY_BYTES,
-  /** Of a value as JSON, or of bytes as base64. */
+  /** A value as JSON, or bytes as base64. */
   valueBytes: MAX_VALUE_BYTES,
-  /** What others are told of a leader. */
+  /** The metadata of a leader. */
   noteBytes: 4_096,
-  /** Entries that one `range` gives. */
+  /** Entries of one `range`. */
   range: 1_000,
   /** Keys that one transaction reads and writes. */
   transactionKeys: 64,
-  /** What waits for a slow watch: changes, and characters of their keys and values. */
+  /** The backlog of a slow watch: changes, and characters of their keys and values. */
   backlogChanges: 1_000,
   backlogChars: 8_388_608,
 } as const;

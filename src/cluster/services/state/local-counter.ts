@@ -1,4 +1,4 @@
-/** A counter as this process uses it. */
+/** A counter for this process. */
 import * as may from "../known-options.ts";
 import { requireOptions } from "../known-options.ts";
 import { callRules, type IsWanted } from "./calls.ts";

@@ -1,4 +1,4 @@
-/** A map as this process uses it: what callers say on one side, operations of the log on the other. */
+/** A map for this process: converts calls to operations of the log. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import {
   type Change as LoggedChange,
@@ -29,7 +29,7 @@ import { Watch } from "./watch.ts";
 
 const keyRule = text(1, limits.keyBytes);
 const prefix = text(0, limits.keyBytes);
-/** Longer than any key, so that one may go on from behind each. */
+/** Longer than any key, so that a range can continue after each key. */
 const bound = text(0, limits.boundBytes);
 const putRules: Rules<PutOptions> = { ...callRules, leased: may.flag };
 const deleteRules: Rules<CallOptions & { ifRevision?: number }> = { ...callRules, ifRevision: may.natural };
@@ -180,7 +180,7 @@ const revisionOf = ({ revision }: { readonly revision: number }): number => revi
 const shown = <T>({ key, value, revision }: LoggedChange): Change<T> =>
   value === null ? { type: "delete", key, revision } : { type: "put", key, value: parsedValue(value) as T, revision };
 
-/** The keys that are asked for: from the first on, before the last; null: to the end. */
+/** The requested keys: `from` inclusive, `to` exclusive; null: to the end. */
 function boundsOf({ from = "", to, prefix = "" }: RangeOptions): { from: string; to: string | null } {
   const within = prefixRange(prefix);
   const first = from > within.from ? from : within.from;

@@ -1,4 +1,4 @@
-/** A queue, and a barrier, as this process uses them. */
+/** A queue, and a barrier, for this process. */
 import type { AcquireOptions } from "../api.ts";
 import { CoordinationError } from "../coordination-error.ts";
 import { requireOptions } from "../known-options.ts";
@@ -67,7 +67,7 @@ interface Taken {
   readonly queue: string;
   readonly what: string;
   readonly token: number;
-  /** As it stands in the log. */
+  /** The text in the log. */
   readonly text: string;
   readonly giveBack: () => void;
 }
@@ -76,7 +76,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
   readonly #taken: Taken;
   readonly #service: Service;
   readonly #waits: Waits;
-  /** Under way, or has been done: it is asked for once, however often and for however long callers wait for it. */
+  /** The removal, pending or done: it is submitted once, however many callers wait for it. */
   #finishing: Promise<void> | null = null;
   #read: { readonly item: T } | null = null;
 
@@ -87,7 +87,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
     this.#waits = waits;
   }
 
-  /** Read when it is asked for: what other programs have written may be no value, which is its reader's to know. */
+  /** Parsed when it is read: other programs may have written invalid text, which concerns its reader only. */
   get item(): T {
     this.#read ??= { item: parsedValue(this.#taken.text) as T };
     return this.#read.item;
@@ -105,7 +105,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
     try {
       await this.#service.submit({ type: "finish", name, token: this.token }, () => this.isHeld);
     } catch (error) {
-      this.#finishing = null; // It may be asked for again, while it is held.
+      this.#finishing = null; // It may be submitted again while the item is held.
       throw isPassing(error) && !this.isHeld ? this.signal.reason : error;
     }
     this.#waits.forget(this);

@@ -1,4 +1,7 @@
-/** An election on the replicated log: who holds the one grant of its name leads, until it gives it up or its session ends. */
+/**
+ * An election on the replicated log: the holder of the single grant of its name leads, until it releases the grant or its
+ * session ends.
+ */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { WaitId } from "../../../protocols/service/coordination-service/operations.ts";
@@ -8,7 +11,7 @@ import { type ElectionEngine, LocalElection } from "../local-election.ts";
 import { ASK_AGAIN_MS, isOutcomeUnknown, isPassing } from "./refusals.ts";
 import type { Service, Told } from "./service.ts";
 
-/** Elections may be many, and where too much is under way all of them ask again. */
+/** There may be many elections, and under overload all of them retry. */
 const LOOK_AGAIN_MS = 250;
 
 interface Leader {
@@ -28,22 +31,22 @@ export class LogElection {
   readonly #options: LogElectionOptions;
   readonly #forget: () => void;
   #leader: Leader | null = null;
-  /** What others are told of this member while it leads, as JSON; empty: nothing. */
+  /** The metadata published while this member leads, as JSON; empty: none. */
   #note = "";
-  /** While this member campaigns or leads. */
+  /** Set while this member campaigns or leads. */
   #wait: WaitId | null = null;
-  /** What it was granted, once that counts. */
+  /** The token of its grant, once the session is confirmed. */
   #own: number | null = null;
-  /** Granted, and not confirmed yet. */
+  /** The token of its grant, before the session is confirmed. */
   #granted: number | null = null;
-  /** How many changes of the leader have been told: what was asked before one is outdated. */
+  /** How many changes of the leader have been reported: an answer to an earlier query is outdated. */
   #told = 0;
 
   constructor(service: Service, options: LogElectionOptions) {
     this.#service = service;
     this.#options = options;
     this.local = new LocalElection(this.#engine());
-    if (service.closed !== null) this.local.close(service.closed); // Nothing more is told.
+    if (service.closed !== null) this.local.close(service.closed); // There will be no more events.
     const stop = [service.follow("grants", this.#name), service.listen((event, until) => this.#hear(event, until))];
     this.#forget = () => {
       for (const each of stop) each();
@@ -52,8 +55,8 @@ export class LogElection {
   }
 
   /**
-   * What a campaign of this process that is about to begin has others told of it.
-   * @throws UsageError if one campaigns here already, and has them told something else
+   * Sets the metadata for the next campaign of this process.
+   * @throws UsageError if a campaign with other metadata is running
    */
   announce(note: string): void {
     if (this.local.isCampaigning && note !== this.#note)
@@ -142,7 +145,7 @@ export class LogElection {
     else this.#submit(wait);
   }
 
-  /** What may stand in the queue is withdrawn, or given back: it is another request. */
+  /** Withdraws a request that may be in the queue, or releases its grant, and makes another request. */
   #askAnew(wait: WaitId): void {
     this.#giveBack(wait);
     this.#wait = this.#service.number();
@@ -185,7 +188,7 @@ export class LogElection {
       const isOwn = this.#service.isOwn(event.session);
       if (isOwn && event.wait === this.#wait) this.#win(event.wait, event.token);
       else if (this.#service.isOfThisRun(event.session))
-        this.#giveBack(event.wait); // It is not wanted any more.
+        this.#giveBack(event.wait); // It is no longer wanted.
       else this.#lookAgain();
     } else if (event.type === "released") {
       this.#told += 1;
@@ -215,18 +218,19 @@ export class LogElection {
     this.local.confirmed(token, until);
   }
 
-  /** The session is over: what it held is another's soon. Who campaigns does so in the next one. */
+  /** The session has ended: others can soon acquire its grant. A campaign continues in the next session. */
   #lose(why: string | undefined): void {
     const own = this.#own;
     this.#own = null;
     this.#granted = null;
     if (own !== null) this.#change(null, why);
-    if (this.#wait !== null) this.#askAnew(this.#wait); // What has not been put to the log yet is put to it in the next session.
+    if (this.#wait !== null) this.#askAnew(this.#wait); // Unsent requests go to the log in the next session.
   }
 
   /**
-   * Asks who leads, as nothing has told so: when it is opened, and where a session is not known here. What is granted to this member counts
-   * once it is confirmed, and not because it stands there: its session may be of an earlier run, or over by now.
+   * Queries the leader when events cannot tell: after opening, and if a holder's session is unknown here. An entry of this
+   * member does not make it the leader before its session is confirmed: it may belong to an earlier run or an ended
+   * session.
    */
   #look(): void {
     const told = this.#told;
@@ -244,7 +248,7 @@ export class LogElection {
     );
   }
 
-  /** Too much was under way to be told; or the member leaves. */
+  /** The log was overloaded, or the member is leaving. */
   async #lookLater(told: number): Promise<void> {
     await sleep(this.#service.platform.timers, LOOK_AGAIN_MS, { ref: false });
     if (told === this.#told && !this.local.isRetired && this.#service.closed === null) this.#look();
@@ -260,7 +264,7 @@ export class LogElection {
   }
 }
 
-/** Another program may have written what is no JSON: then there is none. */
+/** Another program may have written invalid JSON: then there is no metadata. */
 function metadataIn(note: string): unknown {
   try {
     return note === "" ? undefined : JSON.parse(note);

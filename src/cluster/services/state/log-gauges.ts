@@ -1,4 +1,4 @@
-/** How the replicated log and what it holds stand, read from the service's state when somebody asks. */
+/** The state of the replicated log and its data, read from the service on demand. */
 import type { StateOf } from "../../../core/protocol.ts";
 import { lastIndex } from "../../../protocols/consensus/raft/log.ts";
 import type { CoordinationService } from "../../../protocols/service/coordination-service/coordination-service.ts";

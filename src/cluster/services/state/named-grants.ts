@@ -1,4 +1,4 @@
-/** Locks, semaphores and read-write locks of the service: what each of them asks for of the grants of its name. */
+/** Locks, semaphores and read-write locks of the service: how each uses the grants of its name. */
 import type { AcquireOptions, Grant, Mutex } from "../api.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import { HeldGrant, useGrant } from "../held-grant.ts";
@@ -9,12 +9,12 @@ import type { Service } from "./service.ts";
 import type { PermitOptions, ReadWriteLock, Semaphore } from "./state-api.ts";
 import type { Place, Waits } from "./waits.ts";
 
-/** As many readers as this may be inside at once. */
+/** The most concurrent readers. */
 const READERS = 1_000_000;
 
-/** What is asked for of a name. */
+/** A request for a grant of a name. */
 interface Wish {
-  /** Each kind has names of its own. */
+  /** Each kind has its own names. */
   readonly kind: "mutex" | "semaphore" | "read-write";
   readonly name: string;
   readonly what: string;
@@ -23,7 +23,7 @@ interface Wish {
   readonly capacity: number;
 }
 
-/** Grants to this process, each with its own place in the queue of its name. */
+/** Grants of this process, each with its own position in the queue of its name. */
 export class Grants {
   readonly #service: Service;
   readonly #waits: Waits;

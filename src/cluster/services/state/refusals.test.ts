@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { unknownOutcome } from "./refusals.ts";
 
-test("what came of a command is unknown where its state machine is not defined: the error names that", () => {
+test("the error for a command of an undefined state machine names the machine", () => {
   expect(unknownOutcome({ type: "execute", machine: "seats", command: "1" })).toMatchObject({
     code: "outcome-unknown",
     phase: "uncertain",

@@ -1,9 +1,9 @@
-/** What the service refuses, as the callers of a member are told. */
+/** Refusals of the service, as errors of a member's calls. */
 import { UsageError } from "../../../core/errors.ts";
 import type { Operation, Refusal, RefusalCode } from "../../../protocols/service/coordination-service/operations.ts";
 import { type CoordinationCode, CoordinationError, type Phase } from "../coordination-error.ts";
 
-/** Nothing is wrong with what was asked: it may be asked again. */
+/** The request itself is valid: it may be repeated. */
 const states: Partial<Record<RefusalCode, readonly [CoordinationCode, Phase]>> = {
   full: ["state-full", "never-sent"],
   "too-many": ["state-full", "never-sent"],
@@ -24,7 +24,7 @@ export function refusalOf({ code, reason }: Refusal): CoordinationError | UsageE
   return new UsageError(code === "in-use" ? "other-setting" : code, reason);
 }
 
-/** @param operation to a state machine: what applied it had not defined that. */
+/** @param operation for a state machine: it was not defined where the operation was applied. */
 export function unknownOutcome(operation?: Operation): CoordinationError {
   const why =
     operation?.type === "execute"
@@ -33,18 +33,18 @@ export function unknownOutcome(operation?: Operation): CoordinationError {
   return new CoordinationError("outcome-unknown", "uncertain", `${why}: it may have been done, once`);
 }
 
-/** Whether the same may be refused no longer in a moment. */
+/** Whether the same request may succeed shortly. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof CoordinationError && (error.code === "overloaded" || error.code === "session-ended");
 
-/** After so long what was refused for the moment is asked for again. */
+/** The wait before a request is repeated after a temporary refusal. */
 export const ASK_AGAIN_MS = 50;
 
-/** Whether it may have been done. */
+/** Whether it may have taken effect. */
 export const isOutcomeUnknown = (error: unknown): boolean =>
   error instanceof CoordinationError && error.code === "outcome-unknown";
 
-/** The same in the words of the call that met it. */
+/** The same error, in terms of the call that got it. */
 export function inWordsOf(what: string, error: unknown): unknown {
   if (!(error instanceof Error) || error.message.startsWith(what)) return error;
   const message = `${what}: ${error.message}`;

@@ -1,4 +1,4 @@
-/** State machines of the caller's own: what it has defined in its types, the log carries as JSON. */
+/** The caller's own state machines: states, commands and results are values in its types, and JSON in the log. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type {
   MachineDefinition,
@@ -14,10 +14,13 @@ import type { Service } from "./service.ts";
 import type { CallOptions, Replicated, StateMachine } from "./state-api.ts";
 import { parsedValue, textOf, withinBounds } from "./value-text.ts";
 
-// biome-ignore lint/suspicious/noExplicitAny: of which types it is, its caller knows.
+// biome-ignore lint/suspicious/noExplicitAny: only the caller knows the types
 export type AnyMachine = StateMachine<any, any, any>;
 
-/** @throws UsageError for what is no state machine; other libraries ask for a `snapshot`, so it says why this one does not. */
+/**
+ * @throws UsageError if it is not a state machine. Other libraries require a `snapshot`, so the error explains why this
+ *   one refuses it.
+ */
 export function requireMachine(machine: AnyMachine): void {
   const stray = isObject(machine) ? ["snapshot", "restore"].find((name) => Object.hasOwn(machine, name)) : undefined;
   if (stray !== undefined) {
@@ -28,7 +31,10 @@ export function requireMachine(machine: AnyMachine): void {
   requireOptions("replicated", machine, { init: work, apply: work });
 }
 
-/** As the replicas run it: what it begins with is looked at now, and is the same whenever they do. @throws UsageError */
+/**
+ * The definition for the replicas. The initial state is computed and validated now, so it is the same whenever they begin.
+ * @throws UsageError
+ */
 function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
   const first = firstStateOf(name, machine);
   return {
@@ -47,7 +53,7 @@ function definitionOf(name: string, machine: AnyMachine): MachineDefinition {
   };
 }
 
-/** Of the state alone, such as a list, the first two items could be taken just as well. */
+/** If `apply()` returned only the state, such as a list, its first two items would be mistaken for the pair. */
 function requirePair(given: unknown): void {
   if (Array.isArray(given) && given.length === 2) return;
   const list = Array.isArray(given) ? `an array of ${given.length}` : typeof given;
@@ -55,7 +61,7 @@ function requirePair(given: unknown): void {
   throw new UsageError("bad-value", `expected apply() to give [state, result], got ${got}`);
 }
 
-/** As JSON. */
+/** The initial state, as JSON. */
 function firstStateOf(name: string, machine: AnyMachine): string {
   const call = `replicated(${JSON.stringify(name)})`;
   const state = givenBy(machine, call);
@@ -75,9 +81,9 @@ function givenBy(machine: AnyMachine, call: string): unknown {
   }
 }
 
-/** Those that this process has defined; the replicas look them up by name. */
+/** The machines that this process has defined; the replicas look them up by name. */
 export class Machines {
-  /** Without a prototype: `__proto__` is a name like all others. */
+  /** Without a prototype: `__proto__` is an ordinary name. */
   readonly definitions: MachineDefinitions = Object.assign(Object.create(null) as MachineDefinitions, {
     [KEYSPACE]: keyspaceMachine,
   });

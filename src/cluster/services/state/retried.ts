@@ -1,6 +1,7 @@
 /**
- * Calls that read, decide, and write if nothing of what they have read has changed meanwhile; otherwise once more. All tries are within
- * the time of the one call, and a pause that grows is between them, of random length: so those part who are in each other's way.
+ * Calls that read, decide, and write if nothing that they have read has changed meanwhile; otherwise they try again. All
+ * attempts share the time limit of the call. Pauses between them grow and have random length, so that conflicting callers
+ * separate.
  */
 import { sleep } from "../../../runtime/platform/sleep.ts";
 import { CoordinationError } from "../coordination-error.ts";
@@ -8,34 +9,37 @@ import { type Call, DEFAULT_TIMEOUT_MS, type IsWanted } from "./calls.ts";
 import type { Service } from "./service.ts";
 import type { CallOptions } from "./state-api.ts";
 
-/** So often another may have been faster. */
+/** The most attempts. */
 const MAX_TRIES = 1_000;
 const FIRST_PAUSE_MS = 2;
 const LAST_PAUSE_MS = 64;
-/** What is asked of the service within the call is given up behind the call itself, so that the call says why: clocks' timers are not exact. */
+/** Inner requests time out after the call itself, so that its error is the one reported: timers are not exact. */
 const BEHIND_MS = 10;
 
 export interface Retried {
-  /** In an error's words, such as `the transaction`. */
+  /** The name in error messages, such as `the transaction`. */
   readonly what: string;
-  /** Of which another may have made something else. */
+  /** What it has read, in error messages. */
   readonly read: string;
   readonly options: CallOptions;
 }
 
-/** What one try is given. */
+/** The context of one attempt. */
 export interface Try {
-  /** Whether anybody waits for it still: otherwise nothing may be written any more. */
+  /** Whether a caller still waits: otherwise nothing may be written. */
   readonly isWanted: IsWanted;
-  /** For what is asked of the service within: what is left of the time. */
+  /** Options for inner requests: the remaining time. */
   within(): CallOptions;
-  /** Once this is under way, it may be done though nobody has said so. @returns null where another was faster: it is not done. */
+  /**
+   * From here on, the call may have taken effect even if it gets no answer. @returns null after a conflict: nothing was
+   * written.
+   */
   write<T>(write: () => Promise<T | null>): Promise<T | null>;
 }
 
 type Outcome<R> = { readonly value: R } | { readonly error: unknown };
 
-/** @param once one try; null: another was faster. What it throws is its caller's, as it is. */
+/** @param once one attempt; null after a conflict. Its errors are rethrown unchanged. */
 export async function retried<R>(
   service: Pick<Service, "call" | "platform">,
   { what, read, options }: Retried,

@@ -1,15 +1,15 @@
-/** How long the replicated service takes for what, and how often it is led by another: what metrics tell of it. */
+/** Durations and leader changes of the replicated service, for metrics. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { type LogCounts, measure } from "../../../runtime/metrics.ts";
 import type { Platform } from "../../../runtime/platform/platform.ts";
 
-/** Of clients whose commands are under way: one that goes elsewhere is never answered here. */
+/** The most clients with pending commands: one that moves to another member is never answered here. */
 const MAX_CLIENTS = 1_000;
 
 export class ServiceTimes {
   readonly #clock: Pick<Platform["clock"], "now">;
   readonly #counts: LogCounts;
-  /** When the oldest command of each that is not answered was put to the log. */
+  /** When the oldest pending command of each client was proposed. */
   readonly #proposed = new Map<NodeId, number>();
   #stepBegan = 0;
   #snapshot = 0;
@@ -46,7 +46,7 @@ export class ServiceTimes {
   }
 
   /**
-   * @param snapshot the place in the log up to which the last snapshot stands for it.
+   * @param snapshot the index of the last entry that the latest snapshot covers.
    * @param written how many characters of the next one are written.
    */
   stepEnds(snapshot: number, written: number): void {

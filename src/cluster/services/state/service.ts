@@ -1,4 +1,4 @@
-/** What the local sides of shared state may ask of the member's replicated service, and what they are told. */
+/** The interface of a member's replicated service for the local sides of shared state, and its events. */
 import type { NodeId } from "../../../core/protocol.ts";
 import type {
   Answer,
@@ -13,74 +13,80 @@ import type { Platform } from "../../../runtime/platform/platform.ts";
 import type { CoordinationError } from "../coordination-error.ts";
 import type { Call, IsWanted } from "./calls.ts";
 
-/** The changes of a map, or who is granted what under a name. */
+/** The changes of a map, or the grants of a name. */
 export type Topic = "map" | "grants";
 
 export interface Service {
   readonly platform: Pick<Platform, "clock" | "timers" | "random">;
   readonly self: NodeId;
   readonly counts: Pick<Counts, "locks" | "leaderships">;
-  /** How many may wait here for one name. */
+  /** The most waiters of this process for one name. */
   readonly maxWaiters: number;
   /** This member's session; null while it has none. */
   readonly session: SessionId | null;
-  /** Until when it is certain that nobody else is given what the session holds; null while nothing says so. */
+  /** Until when the session's grants are certainly not given to others; null while unconfirmed. */
   readonly until: number | null;
-  /** Of the last change that this replica knows; null before it has once been up to date. */
+  /** The revision of the last change that this replica knows; null before it has been up to date once. */
   readonly revision: number | null;
-  /** Why nothing more is taken, once the member leaves or has failed. */
+  /** Why no more calls are accepted, once the member leaves or has failed. */
   readonly closed: CoordinationError | null;
-  /** Why what is asked for may not be answered, as a clause; empty where that is not known. */
+  /** Why calls may not be answered, as a clause; empty if unknown. */
   readonly why: string;
-  /** The error that says so, where there is one. */
+  /** The error with that reason, if there is one. */
   readonly cause?: Error | undefined;
   /** @throws UsageError without a `dataDir`; CoordinationError once the member leaves. */
   use(): void;
-  /** Resolves once this replica has been up to date, with a revision that was current then: before all writes of this member since it was called. */
+  /**
+   * Resolves once this replica has been up to date, with a revision that was current then: before all writes that this
+   * member has made since the call.
+   */
   current(): Promise<number>;
-  /** Whether it is one of this member's. Of what is told of a session before that began, nothing else says so. */
+  /** Whether it is one of this member's. Only this identifies events of a session that precede `began`. */
   isOwn(session: SessionId): boolean;
-  /** Whether this run of the member has used it; others of its own are of its earlier lives. */
+  /** Whether this run of the member has used it; other sessions of its own belong to earlier lives. */
   isOfThisRun(session: SessionId): boolean;
-  /** Another number each time, over all lives of this member. */
+  /** A number that differs from all others, in all lives of this member. */
   number(): number;
   /**
-   * Does it once. Resolves when this replica has applied it. If the session ends before, it is asked for in the next one for as long as
-   * it is wanted. @throws CoordinationError or UsageError where it was refused.
+   * Submits the operation once. Resolves when this replica has applied it. If the session ends before, the operation is
+   * submitted in the next one, as long as it is wanted. @throws CoordinationError or UsageError if it was refused.
    */
   submit<O extends Operation>(operation: O, isWanted: IsWanted): Promise<Done<O>>;
-  /** What a linearizable read finds. What is not wanted any more need not be asked for again. @throws as `submit` does */
+  /** Makes a linearizable read. An abandoned query need not be repeated. @throws as `submit` does */
   query<Q extends Query>(query: Q, isWanted?: IsWanted): Promise<Found<Q>>;
-  /** The same within the caller's time, with errors in the caller's words. */
+  /** Runs requests within the caller's time limit, with errors in terms of the call. */
   call<T>(call: Call, answer: (isWanted: IsWanted) => Promise<T>): Promise<T>;
-  /** What happens there is told, until what is returned is called. Members are told everything, but changes of maps only while one is followed. */
+  /**
+   * Reports events of that name. Members report all events, but changes of maps only while a map is followed. @returns a
+   * function that ends it
+   */
   follow(topic: Topic, name: string): () => void;
-  /** Calls back with all that this replica applies, in order, until what is returned is called. */
+  /** Calls the listener with all events that this replica applies, in order. @returns a function that removes it */
   listen(listener: Listener): () => void;
 }
 
-/** `until`: up to when it is certain, on the platform's clock. */
+/** `until`: when the confirmation expires, by the platform's clock. */
 export type Listener = (event: Told, until: number | null) => void;
 
 export type Told =
   | ServiceEvent
-  /** This member's session: what it is granted counts from the first `confirmed` on, for as long as that says. */
+  /** Of this member's session: its grants are valid from the first `confirmed` on, until the confirmation expires. */
   | { readonly type: "began" | "confirmed"; readonly session: SessionId }
-  /** Others may be granted what it held from now on. */
+  /** Others can acquire its grants from now on. */
   | { readonly type: "lost"; readonly session: SessionId; readonly why?: string | undefined }
-  /** Who leads the log. */
+  /** The leader of the log. */
   | { readonly type: "led"; readonly leader: NodeId | null; readonly term: number }
-  /** This replica was given a snapshot: what happened before it is told by nothing but the state. */
+  /** This replica installed a snapshot: earlier events are missing, and only the state shows their effects. */
   | { readonly type: "restored"; readonly revision: number }
-  /** The engine was restored to an earlier state, such as from a backup: changes that were told may have been undone. */
+  /** The engine was restored to an earlier state, such as from a backup: reported changes may have been undone. */
   | { readonly type: "rolled-back" }
   /** The member leaves, or has failed. */
   | { readonly type: "closed"; readonly reason: CoordinationError };
 
-/** At which it was done: the revision of what it has changed. */
+/** A completed operation. `revision`: that of its changes. */
 export interface Done<O> {
   readonly revision: number;
-  /** In which it was done. */
+  /** The session in which it was applied. */
   readonly session: SessionId;
   readonly result: Extract<Result, { type: ResultTypes[TypeOf<O> & keyof ResultTypes] }>;
 }

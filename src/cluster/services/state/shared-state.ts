@@ -1,4 +1,4 @@
-/** All that members share by name, on the replicated service of this member. */
+/** Everything that members share by name, on the replicated service of this member. */
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Election, ElectionOptions, InstanceStatus, LeaderChange, MemberEvent, Mutex } from "../api.ts";
@@ -48,11 +48,11 @@ export interface SharedStateOptions extends ServiceHostOptions {
   readonly maxInstances: number;
   readonly timing: Timing;
   readonly links: ChannelLinks;
-  /** Members that are suspected just now. */
+  /** Members that are suspected now. */
   suspected(): readonly NodeId[];
-  /** Commands wait here for a machine to be defined. */
+  /** Commands wait here until the machine is defined. */
   onUndefined(machine: string, bytes: number, maxBytes: number): void;
-  /** Other members use the channel with another setting. */
+  /** Other members use the channel with other options. */
   onRefused(channel: string, why: string): void;
   publish(event: MemberEvent): void;
 }
@@ -68,7 +68,7 @@ export class SharedState implements StateApi {
   readonly #elections = new Map<string, LogElection>();
   readonly #channels = new Map<string, GroupChannel>();
 
-  /** @param machines that the replicas look up. */
+  /** @param machines the definitions that the replicas look up. */
   constructor(options: SharedStateOptions, machines: Machines) {
     this.#options = options;
     this.#machines = machines;
@@ -103,7 +103,7 @@ export class SharedState implements StateApi {
     return new SharedMutex(this.#used(name), this.#grants);
   }
 
-  /** @throws UsageError as `map` does, and for metadata that cannot be sent. */
+  /** @throws UsageError as `map` does, and if the metadata is not valid JSON data. */
   election<M>(name: string, options: ElectionOptions<M> = {}): Election<M> {
     requireOptions("election", options, electionRules);
     this.#used(name);
@@ -114,7 +114,7 @@ export class SharedState implements StateApi {
     return new ElectionHandle(open, find, () => this.#election(name).announce(note)) as Election as Election<M>;
   }
 
-  /** @throws UsageError as `map` does, and for what a log does not give. */
+  /** @throws UsageError as `map` does, and if the log cannot provide the order. */
   channel<T>(name: string, { order, transport = "tcp" }: ChannelOptions): Channel<T> {
     if (transport === "log" && order !== "total" && order !== "causal-total")
       throw new UsageError(
@@ -160,7 +160,7 @@ export class SharedState implements StateApi {
     return channel;
   }
 
-  /** @returns false of what is for no channel that is open here and takes what comes that way */
+  /** @returns false if no open channel accepts it over this transport */
   receive(from: NodeId, envelope: ChannelEnvelope, over: Transport): boolean {
     return this.#channels.get(envelope.name)?.receive(from, envelope, over) ?? false;
   }
@@ -178,12 +178,12 @@ export class SharedState implements StateApi {
     return [...[...this.elections, ...this.channels].map(({ status }) => status), ...locks];
   }
 
-  /** Those that are open here. */
+  /** The open elections. */
   get elections(): readonly LogElection[] {
     return [...this.#elections.values()];
   }
 
-  /** The same. */
+  /** The open channels. */
   get channels(): readonly GroupChannel[] {
     return [...this.#channels.values()];
   }
@@ -199,7 +199,7 @@ export class SharedState implements StateApi {
     return election;
   }
 
-  /** Where there is no room, what is not in use makes room. */
+  /** At the limit, closes unused ones. */
   #makeRoom(open: Map<string, LogElection | GroupChannel>, what: string): void {
     const { maxInstances } = this.#options;
     if (open.size < maxInstances) return;
@@ -215,7 +215,7 @@ export class SharedState implements StateApi {
       );
   }
 
-  /** What is held is given back, and another leads the log where this member does: the others need not wait for either. */
+  /** Releases what this member holds, and transfers leadership of the log, so that the others wait for neither. */
   async leave(reason: CoordinationError, peers: readonly NodeId[]): Promise<void> {
     this.host.close(reason);
     await this.host.depart(peers);
@@ -255,7 +255,7 @@ export class SharedState implements StateApi {
     return { leader, term, session, revision, waiting };
   }
 
-  /** @throws UsageError for a name that cannot be. After the member has ended, the calls reject. */
+  /** @throws UsageError if the name is invalid. After the member has ended, the calls reject. */
   #used(name: string): string {
     return requireName(name);
   }

@@ -1,4 +1,4 @@
-/** The calls of a member that are on its shared state, and where others make them. */
+/** The calls of a member on its shared state, and the servers through which clients make them. */
 import { Doors } from "./doors.ts";
 import type { SharedState } from "./shared-state.ts";
 import type {

@@ -1,7 +1,7 @@
 /**
- * Transactions: what is read is noted with its revision, what is written is kept until the end. Then all of it is one command: if
- * nothing that was read has changed, all is written; otherwise the work is done anew. So it is where the work throws: what it read
- * key by key may be of several moments, and what it made of that is nobody's error.
+ * Transactions. Reads are recorded with their revisions, and writes are buffered until the end. Then all of it is one
+ * command: if nothing that was read has changed, everything is written; otherwise the work runs again. It also runs again
+ * if it throws after inconsistent reads: keys are read one by one, so their values may never have existed together.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Comparison, Operation, Step } from "../../../protocols/service/coordination-service/operations.ts";
@@ -40,13 +40,13 @@ export async function transact<R>(
   });
 }
 
-/** What stands under a key as the transaction sees it: as it was read, or as it has been written since. */
+/** The value of a key in the transaction: as it was read, or as it was written since. */
 interface Touched {
   readonly map: string;
   readonly key: string;
-  /** At which it was read, 0 if nothing stood there; null: it was not. */
+  /** The revision at which it was read, 0 if it was absent; null: it was not read. */
   revision: number | null;
-  /** Null: nothing. */
+  /** Null: absent. */
   text: string | null;
   isLeased: boolean;
   isWritten: boolean;
@@ -56,7 +56,7 @@ class Attempt implements Transaction {
   readonly #service: Service;
   readonly #within: Try;
   readonly #touched = new Map<string, Touched>();
-  /** A read that was not answered. */
+  /** The error of a read that failed. */
   #failure: unknown = null;
   #isOver = false;
 
@@ -80,10 +80,10 @@ class Attempt implements Transaction {
     this.#write(nameOf(map), key, null, false);
   }
 
-  /** @returns whether nothing that was read had changed. */
+  /** @returns whether the values that were read had not changed. */
   async commit(): Promise<boolean> {
     this.#isOver = true;
-    this.#requireSize(); // Who caught what the first key too many has thrown is told here.
+    this.#requireSize(); // The work may have caught the error of the first key beyond the limit.
     if (this.#touched.size === 0) return true;
     const steps = [...this.#touched.values()].flatMap((touched) => (touched.isWritten ? [stepOf(touched)] : []));
     if (steps.length === 0) return this.#ifUnchanged([]);
@@ -91,8 +91,8 @@ class Attempt implements Transaction {
   }
 
   /**
-   * The work has thrown: whether what it had read stood there at one moment, as a single key always does.
-   * @throws CoordinationError where that cannot be known, with the error of the work as its cause.
+   * The work has thrown: whether its reads were consistent, as a single one always is.
+   * @throws CoordinationError if this cannot be determined, with the error of the work as its cause.
    */
   async hasReadOneMoment(error: unknown): Promise<boolean> {
     this.#isOver = true;
@@ -131,7 +131,7 @@ class Attempt implements Transaction {
     if (known !== undefined) return known;
     const entry = await this.#stored(map, key);
     this.#requireOpen();
-    const meanwhile = this.#known(map, key); // It may have been written while it was read.
+    const meanwhile = this.#known(map, key); // It may have been written during the read.
     if (meanwhile !== undefined) return meanwhile;
     const { revision = 0, value = null } = entry ?? {};
     const touched = { map, key, revision, text: value, isLeased: false, isWritten: false };
@@ -185,7 +185,7 @@ class Attempt implements Transaction {
 const stepOf = ({ map, key, text, isLeased }: Touched): Step =>
   text === null ? { type: "delete", map, key } : { type: "put", map, key, value: text, isLeased };
 
-/** @throws UsageError for what is no map of a member. */
+/** @throws UsageError if it is not a map of a member. */
 function nameOf(map: unknown): string {
   if (map instanceof LocalMap) return map.name;
   throw new UsageError("bad-option", unexpected("the map of a transaction", "one of member.map()", map));

@@ -1,11 +1,11 @@
-/** Values of shared state as the log carries them: JSON, or bytes in base64 behind a letter with which no JSON begins. */
+/** Values of shared state as the log stores them: JSON, or bytes in base64 after a letter with which JSON never begins. */
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import { jsonOf, plainJsonOf } from "../channel-text.ts";
 import { fitsBytes, utf8Bytes } from "../utf8-bytes.ts";
 
 const BYTES = "b";
 
-/** @throws UsageError `bad-value` for what is neither JSON data nor bytes, `too-large`. */
+/** @throws UsageError `bad-value` if it is neither JSON data nor bytes, `too-large`. */
 export function textOf(value: unknown, what: string, maxBytes: number): string {
   const plain = plainJsonOf(value);
   if (plain !== null) return withinBounds(plain, what, maxBytes);
@@ -18,7 +18,7 @@ export function textOf(value: unknown, what: string, maxBytes: number): string {
   }
 }
 
-/** @throws EnvironmentError for what no member or client of ours has written. */
+/** @throws EnvironmentError if another program wrote the text. */
 export function parsedValue(text: string): unknown {
   try {
     if (!text.startsWith(BYTES)) return JSON.parse(text);
@@ -32,14 +32,14 @@ export function parsedValue(text: string): unknown {
   }
 }
 
-/** Without `Buffer`, as in browsers. */
+/** Without `Buffer`, which browsers lack. */
 function base64Of(bytes: Uint8Array): string {
   let units = "";
   for (let at = 0; at < bytes.length; at += AT_ONCE) units += String.fromCharCode(...bytes.subarray(at, at + AT_ONCE));
   return btoa(units);
 }
 
-/** Arguments of one call. */
+/** The most arguments of one call. */
 const AT_ONCE = 4_096;
 
 /** @throws UsageError `too-large` */

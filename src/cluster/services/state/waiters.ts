@@ -1,4 +1,4 @@
-/** Who waits here for something of the log: how many, and until when. */
+/** Counts the calls that wait for something of the log, and ends their waits. */
 import { MAX_WAIT_MS } from "../../../runtime/longest-wait.ts";
 import type { AcquireOptions } from "../api.ts";
 import { CoordinationError } from "../coordination-error.ts";
@@ -19,7 +19,10 @@ export class Waiters {
     return [...this.#byName.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** @throws CoordinationError where nothing is waited for: too many do, the caller has given up already, or the service is closed. */
+  /**
+   * @throws CoordinationError if the call may not wait: there are too many waiters, its signal is aborted, or the service
+   *   is closed.
+   */
   requireRoom(name: string, what: string, signal: AbortSignal | undefined): void {
     const { maxWaiters, closed } = this.#service;
     if (closed !== null)
@@ -35,8 +38,9 @@ export class Waiters {
   }
 
   /**
-   * One more waits, until what is returned is called.
-   * @param giveUp called if the caller's time is over or its signal aborted before, with what it is told if it was not given anything.
+   * Adds a waiter.
+   * @param giveUp called if the caller's time runs out or its signal is aborted, with the error if nothing was granted.
+   * @returns a function that removes the waiter
    */
   enter(
     name: string,

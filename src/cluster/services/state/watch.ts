@@ -1,7 +1,7 @@
 /**
- * A watch: the changes behind a revision, in order, none left out and none told twice. It asks its replica for what has been, and
- * from there on is told of each change as it is applied. Who reads too slowly is told nothing more, and asks again once it has read
- * what waits for it: so a slow reader costs a bounded backlog, and misses nothing that the replica remembers.
+ * A watch: the changes after a revision, in order, each exactly once. It reads past changes from its replica, and then
+ * receives each change as it is applied. If its reader is too slow, it stops receiving, and reads again from the replica
+ * once the reader has caught up. So a slow reader costs a bounded backlog, and misses nothing that the replica retains.
  */
 import type { Change as LoggedChange } from "../../../protocols/service/coordination-service/operations.ts";
 import { sleep } from "../../../runtime/platform/sleep.ts";
@@ -14,7 +14,7 @@ import type { Service, Told } from "./service.ts";
 
 export interface Watched {
   readonly map: string;
-  /** Null: from what this replica has applied by now. */
+  /** Null: after all changes that this replica has applied so far. */
   readonly after: number | null;
   readonly wants: (key: string) => boolean;
   readonly signal: AbortSignal | undefined;
@@ -22,33 +22,36 @@ export interface Watched {
 
 const DONE = { done: true, value: undefined } as const;
 
-/** In an error's words. */
+/** The name in error messages. */
 const watchOf = (map: string): string => `the watch of the map "${map}"`;
 
 export class Watch<T> implements AsyncIterableIterator<T> {
   readonly #service: Service;
   readonly #watched: Watched;
   readonly #shown: (change: LoggedChange) => T;
-  /** What stands up to here has been asked for. Null: it is not known yet from where on. */
+  /** Changes up to this revision have been read. Null: the start revision is not known yet. */
   #after: number | null;
-  /** What is behind that, and was taken as it was applied. */
+  /** The last revision received live. */
   #heard = 0;
-  /** So many changes of that revision: a connection may move between two of them, and the others are asked for. */
+  /**
+   * How many changes of that revision were received: a client may change its member between two of them, and reads the
+   * others.
+   */
   #ofHeard = 0;
-  /** Of what is asked for next, so many changes of this revision have been taken. */
+  /** How many changes of this revision the next read must skip. */
   #taken = { revision: 0, changes: 0 };
   readonly #waiting = new Backlog();
-  /** Whether changes are taken as they are applied; otherwise the replica is asked for those behind `#after`. */
+  /** Whether changes are received live; otherwise those after `#after` are read. */
   #isLive = false;
-  /** What is applied while it is asked. */
+  /** Changes received during a read. */
   #meanwhile: Backlog | null = null;
   #error: Error | null = null;
   #isEnded = false;
   #wake: (() => void) | null = null;
-  /** From where on, where that is asked for. */
+  /** The start revision, if it is being read. */
   #beginning: Promise<number> | null = null;
   readonly #stop: readonly (() => void)[] = [];
-  /** Calls of `next` are answered one after the other. */
+  /** Serializes calls of `next`. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(service: Service, watched: Watched, shown: (change: LoggedChange) => T) {
@@ -66,7 +69,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       onAbort(watched.signal, () => void this.return()),
     ];
     if (this.#after === null && watched.signal?.aborted !== true) this.#beginning = service.current();
-    this.#beginning?.catch(() => {}); // Who reads is told.
+    this.#beginning?.catch(() => {}); // `next()` reports the error.
     if (watched.signal?.aborted === true) this.#end();
   }
 
@@ -91,17 +94,17 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       const change = this.#waiting.shift();
       if (change !== undefined) return { done: false, value: this.#shown(change) };
       const error = this.#error;
-      this.#error = null; // Calls after the one that rejects find the end.
+      this.#error = null; // Later calls return the end.
       if (error !== null) throw error;
       if (this.#isEnded) return DONE;
       await new Promise<void>((resolve) => {
-        this.#wake = resolve; // Whatever is asked for: it may end while nobody answers.
+        this.#wake = resolve; // Set before any request: the watch may end while a request is unanswered.
         if (!this.#isLive) void this.#ask().then(resolve);
       });
     }
   }
 
-  /** It may have ended by the time that it is answered: then it tells nothing. */
+  /** It may have ended before the answer: then it reports nothing. */
   async #ask(): Promise<void> {
     this.#meanwhile = new Backlog();
     const { map } = this.#watched;
@@ -112,7 +115,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
       if (this.#isEnded) return;
       for (const change of found.answer.changes) this.#takeNew(change);
       this.#taken = { revision: 0, changes: 0 };
-      this.#after = Math.max(after, found.revision); // What it is to begin behind may be still to come.
+      this.#after = Math.max(after, found.revision); // Its start revision may be in the future.
       const meanwhile = this.#meanwhile;
       this.#isLive = meanwhile !== null;
       for (const change of meanwhile?.changes ?? []) if (this.#isLive) this.#live(change);
@@ -132,13 +135,13 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     }
     if (event.type === "rolled-back") return this.#fail(rolledBack(this.#watched.map));
     if (event.type === "restored") {
-      this.#meanwhile = null; // Changes in between are remembered, and asked for.
+      this.#meanwhile = null; // Missed changes are retained, and read.
       return this.#isLive ? this.#missed() : undefined;
     }
     if (event.type !== "changed" || event.map !== this.#watched.map) return;
     if (this.#isLive) this.#live(event);
     else if (this.#meanwhile?.hasRoomFor(event) === true) this.#meanwhile.push(event);
-    else this.#meanwhile = null; // It is asked once more.
+    else this.#meanwhile = null; // The read is repeated.
   }
 
   #live(change: LoggedChange): void {
@@ -149,7 +152,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#take(change);
   }
 
-  /** What came behind the last change that was heard, of the same revision as well. */
+  /** Reads the changes after the last one received, including those of the same revision. */
   #missed(): void {
     this.#isLive = false;
     if (this.#heard > (this.#after ?? 0)) {
@@ -159,13 +162,13 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#awake();
   }
 
-  /** Changes of a revision are asked for and told in one order. */
+  /** Reads and live events have the same order within a revision. */
   #takeNew(change: LoggedChange): void {
     if (change.revision === this.#taken.revision && this.#taken.changes > 0) this.#taken.changes -= 1;
     else this.#take(change);
   }
 
-  /** From this change on it is asked for: one revision may have changed several keys. */
+  /** Reads from this change on: one revision may have changed several keys. */
   #fallBehind({ revision }: LoggedChange): void {
     if (revision === this.#heard) return this.#missed();
     this.#isLive = false;
@@ -202,12 +205,12 @@ export class Watch<T> implements AsyncIterableIterator<T> {
   }
 }
 
-/** Changes that wait, in order; as many, and as much of keys and values, as may. */
+/** A bounded list of changes, in order: limits their number, and the size of keys and values. */
 class Backlog {
   readonly changes: LoggedChange[] = [];
   #chars = 0;
 
-  /** The first has room, however long it is. */
+  /** A first change always fits. */
   hasRoomFor(change: LoggedChange): boolean {
     const { length } = this.changes;
     return length === 0 || (length < limits.backlogChanges && this.#chars + charsOf(change) <= limits.backlogChars);

@@ -1,6 +1,7 @@
 /**
- * The client of a replicated log, at every node: it has one command under way at a time and proposes it again, with the same number,
- * until its own replica has applied it. What it asks for is journalled, so a crash neither loses nor repeats a command.
+ * The client of a replicated log, one at every node. It has one command in progress and proposes it again, with the
+ * same number, until its own replica has applied it. The command is journalled, so a crash neither loses nor repeats
+ * it.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf, real, text } from "../../../core/shape.ts";
@@ -10,22 +11,22 @@ import { operationShape, resultShape } from "./replicated-log.ts";
 
 export type LogClient = {
   state: {
-    /** How often this node has been started: reads of an earlier life are told apart. */
+    /** How often this node has started. It distinguishes the reads of this life from those of earlier ones. */
     life: number;
-    /** How many commands it has asked for, the one under way included. */
+    /** The number of commands requested so far, including the one in progress. */
     sequence: number;
-    /** How many reads, in this life. */
+    /** The number of reads in this life. */
     reads: number;
     underWay: Asked | null;
-    /** What waits behind it. */
+    /** Requests that wait for the one in progress. */
     queue: Wanted[];
-    /** How many commands of the workload are still to be asked for. */
+    /** The number of workload commands still to be requested. */
     left: number;
   };
   timer: "retry";
-  command: /** The workload: so many commands more, one after the other. */
+  command: /** Requests this many more commands of the workload, one after the other. */
     | { type: "use"; commands: number }
-    /** Somebody's own, answered once it has been applied. */
+    /** A request of the application, answered once it is applied. */
     | { type: "execute"; request: RequestId; operation: string }
     /** From the state machine. */
     | { type: "answered"; sequence: number; result: string; index: number }
@@ -38,10 +39,10 @@ export type LogClient = {
         client: NodeId;
         sequence: number;
         operation: string;
-      } /** To the state machine and the log, where that has reads. */
+      } /** To a log that serves reads itself. */
     | { type: "reading"; read: number }
     | { type: "query"; read: number; operation: string }
-    /** The command has been applied at this place. */
+    /** The command has been applied at this index. */
     | { type: "acknowledged"; sequence: number; index: number };
   record:
     | { type: "life"; life: number; sequence: number; operation: string | null }
@@ -49,7 +50,7 @@ export type LogClient = {
   reply: { type: "result"; result: string } | { type: "refused"; reason: string };
 };
 
-/** `request`: null for the workload's, or for what was asked for in an earlier life. */
+/** `request` is null for commands of the workload or of an earlier life. */
 interface Wanted {
   operation: string;
   request: RequestId | null;
@@ -66,9 +67,9 @@ const logClientOptions = optionTable("client", {
 
 export type LogClientOptions = OptionsOf<typeof logClientOptions>;
 
-/** Of the requests that wait behind the one that is under way. */
+/** The most requests that may wait for the one in progress. */
 const MAX_WAITING = 10_000;
-/** Reads of one life; the number of the life stands above them. */
+/** The most reads of one life. The higher digits of a read's number are the number of the life. */
 const MAX_READS = 2 ** 32;
 
 type State = LogClient["state"];
@@ -78,7 +79,7 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
   const { retryMs, reads, kind } = logClientOptions.settle(given);
   const { isRead, sample } = stateMachines[kind];
 
-  /** The next one of the queue, or of the workload. */
+  /** Takes the next request from the queue or the workload. */
   function next(state: State, ctx: Ctx): void {
     if (state.underWay !== null) return;
     const wanted = state.queue.shift() ?? workload(state, ctx);
@@ -97,7 +98,7 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
     return { operation: sample(ctx.self, state.sequence + 1), request: null };
   }
 
-  /** A read is asked for with a new number each time: what has been said to an earlier one may be older than this one. */
+  /** Each attempt at a read has a new number, since the answer to an earlier attempt may be older than this request. */
   function ask(state: State, { operation, isRead }: Asked, ctx: Ctx): void {
     if (retryMs > 0) ctx.setTimer("retry", [retryMs, 2 * retryMs]);
     if (!isRead) return ctx.emit({ type: "asked", client: ctx.self, sequence: state.sequence, operation });
@@ -112,7 +113,7 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
     next(state, ctx);
   }
 
-  /** The one that is under way, if it is this read. */
+  /** @returns the request in progress, if it is this read. */
   function readUnderWay(state: State, read: number): Asked | null {
     const { underWay } = state;
     return underWay?.isRead && read === readNumber(state) ? underWay : null;
@@ -145,7 +146,7 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
       },
       answered(state, { sequence, result, index }, ctx) {
         const { underWay } = state;
-        if (underWay === null || underWay.isRead || sequence !== state.sequence) return; // Of an earlier one.
+        if (underWay === null || underWay.isRead || sequence !== state.sequence) return; // The answer to an earlier command.
         ctx.emit({ type: "acknowledged", sequence, index });
         finish(state, underWay, result, ctx);
       },

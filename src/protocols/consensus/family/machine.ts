@@ -1,6 +1,6 @@
 /**
- * A replica of the state machine: applies what the log decides, each command of a client once, and takes snapshots so that the log
- * can forget. It journals nothing: after a restart the log tells it everything anew.
+ * A replica of the state machine. It applies the decided commands, each command of a client once, and takes snapshots
+ * so that the log can be compacted. It journals nothing: after a restart the log decides the commands again.
  * Schneider, ACM Computing Surveys 1990; sessions as in Ongaro & Ousterhout 2014, §8.
  */
 import type { Chunk } from "../../../core/chunk.ts";
@@ -10,18 +10,22 @@ import { natural, oneOf } from "../../../core/shape.ts";
 import { count, flag, type OptionsOf, option, optionTable, whole } from "../../options.ts";
 import { type Command, commandShape, operationShape, snapshotOf, snapshotShape, textOf } from "./replicated-log.ts";
 
-// The deterministic state machines that a replicated log can drive: a map, a counter and a log. Data is plain, operations are text.
+// The deterministic state machines for replicated logs: a map, a counter and a log. Their data is plain, their
+// operations are text.
 
 export const machineKinds = ["log", "map", "counter"] as const;
 export type MachineKind = (typeof machineKinds)[number];
 
 export interface StateMachine<D extends object> {
   empty(): D;
-  /** Changes the data in place. What it does not understand changes nothing, and the result says so. */
+  /** Applies the operation to the data in place. An unknown operation changes nothing and returns an error text. */
   apply(data: D, operation: string): string;
-  /** Whether it changes nothing, so that a node may answer from its own data once it knows that they are up to date. */
+  /**
+   * Whether the operation changes nothing. A node may answer it from its own data once those are known to be up to
+   * date.
+   */
   isRead(operation: string): boolean;
-  /** What the workload asks for, one after the other. */
+  /** @returns the workload's operation with this number. */
   sample(client: number, sequence: number): string;
 }
 
@@ -29,7 +33,7 @@ const words = (operation: string): string[] => operation.split(" ");
 const READ = 100;
 const UNKNOWN = "unknown operation";
 
-/** `append TEXT` answers with its place from 1, `read` with the last hundred texts, separated by commas. */
+/** `append TEXT` returns its position, from 1. `read` returns the last 100 texts, separated by commas. */
 const log: StateMachine<{ entries: string[] }> = {
   empty: () => ({ entries: [] }),
   apply(data, operation) {
@@ -41,13 +45,16 @@ const log: StateMachine<{ entries: string[] }> = {
   sample: (client, sequence) => `append ${client}.${sequence}`,
 };
 
-/** `put KEY VALUE` and `delete KEY` answer with what was there, `get KEY` with what is, `cas KEY OLD NEW` with `yes` or `no`; nothing is "". */
+/**
+ * `put KEY VALUE` and `delete KEY` return the previous value, `get KEY` the current one, `cas KEY OLD NEW` `yes` or
+ * `no`. A missing value is "".
+ */
 const map: StateMachine<{ values: Record<string, string> }> = {
   empty: () => ({ values: {} }),
   apply({ values }, operation) {
     const [verb, key = "", ...rest] = words(operation);
     const before = Object.hasOwn(values, key) ? (values[key] as string) : "";
-    // What is put has to be an own key of the object, whatever its name.
+    // The key must become an own property of the object, whatever its name (`__proto__`).
     const put = (value: string): void => {
       Object.defineProperty(values, key, { value, enumerable: true, configurable: true, writable: true });
     };
@@ -70,7 +77,7 @@ const map: StateMachine<{ values: Record<string, string> }> = {
   sample: (client, sequence) => `put k${sequence % 3} ${client}.${sequence}`,
 };
 
-/** `add NUMBER` and `get` answer with the sum. */
+/** `add NUMBER` and `get` return the sum. */
 const counter: StateMachine<{ sum: number }> = {
   empty: () => ({ sum: 0 }),
   apply(data, operation) {
@@ -83,35 +90,38 @@ const counter: StateMachine<{ sum: number }> = {
   sample: () => "add 1",
 };
 
-// Each knows its own data; who drives one only keeps them.
+// Each state machine knows its own data; its driver only stores them.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export const stateMachines: Readonly<Record<MachineKind, StateMachine<any>>> = { log, map, counter };
 
 export type Machine = {
   state: {
-    /** Of the last place of the log that it has been told of. */
+    /** The last index of the log that it has applied. */
     index: number;
     data: object;
-    /** Of each client, what it asked for last and what came of it. */
+    /** The last command of each client, and its result. */
     sessions: Record<NodeId, Session>;
-    /** Of all commands that it has applied, in that order: equal digests mean equal histories. */
+    /** A digest of all applied commands in order: equal digests mean equal histories. */
     digest: number;
-    /** How many commands since the last snapshot. */
+    /** The number of commands since the last snapshot. */
     unsaved: number;
   };
   command: /** From the log. */
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: Chunk[] }
-    /** From a log that says itself when snapshots are taken: this index is the last that is in it. */
+    /** From a log that decides itself when snapshots are taken. The snapshot ends with this index. */
     | { type: "save"; index: number }
-    /** From the client, once the log has said that this node's data are up to date. */
+    /** From the client, once the log has confirmed that this node's data are up to date. */
     | { type: "query"; read: number; operation: string };
-  event: /** For the first time; a command that is decided twice is applied once. `count`: how many commands so far, this one included. */
+  event: /**
+   * Emitted once per command, even if it is decided twice. `count` is the number of commands so far, including this
+   * one.
+   */
     | { type: "applied"; index: number; count: number; digest: number }
     /** To this node's own client. */
     | { type: "answered"; sequence: number; result: string; index: number }
     | { type: "queried"; read: number; result: string }
-    /** To the log, where it tells clients of other nodes. */
+    /** To a log that delivers results to clients of other nodes. */
     | { type: "replied"; client: NodeId; sequence: number; result: string; index: number }
     /** To the log. */
     | { type: "saved"; index: number; snapshot: Chunk[] };
@@ -138,14 +148,14 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
   const { kind, snapshotEvery, snapshotBytes, repliesToAll } = machineOptions.settle(given);
   const { empty, apply } = stateMachines[kind];
 
-  /** Equal states have equal snapshots, whatever order their keys came in: others may compare what they have. */
+  /** The keys are in canonical order, so equal states have equal snapshots: nodes of some logs compare them. */
   function save(state: State, ctx: Ctx): void {
     const { index, data, sessions, digest } = state;
     state.unsaved = 0;
     ctx.emit({ type: "saved", index, snapshot: snapshotOf(canonical({ data, sessions, digest }), snapshotBytes) });
   }
 
-  /** What a client has been waiting for is told where it is. */
+  /** Delivers a result to the client, at this node or through the log. */
   function answer(state: State, client: NodeId, ctx: Ctx): void {
     const session = state.sessions[client];
     if (session === undefined) return;
@@ -159,7 +169,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
     command: {
       decided(state, { index, command }, ctx) {
         const { client, sequence, operation } = command;
-        if (index <= state.index) return; // It is told anew what it has had.
+        if (index <= state.index) return; // The log decides it again after a restart.
         state.index = index;
         if (sequence > (state.sessions[client]?.sequence ?? 0)) {
           state.sessions[client] = { sequence, result: apply(state.data, operation) };
@@ -171,7 +181,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
         if (snapshotEvery > 0 && state.unsaved >= snapshotEvery) save(state, ctx);
       },
       installed(state, { index, snapshot }, ctx) {
-        if (index <= state.index) return; // It has had all of it.
+        if (index <= state.index) return; // It has applied all of it already.
         Object.assign(state, JSON.parse(textOf(snapshot)), { index, unsaved: 0 });
         for (const client of Object.keys(state.sessions)) answer(state, Number(client), ctx);
       },
@@ -203,7 +213,7 @@ export function machine(given?: Partial<MachineOptions>): Protocol<Machine> {
 const applied = ({ sessions }: State): number =>
   Object.values(sessions).reduce((count, { sequence }) => count + sequence, 0);
 
-/** FNV-1a over the text, from what came before. */
+/** FNV-1a of the text, seeded with the previous digest. */
 function mixed(before: number, text: string): number {
   let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93) >>> 0;

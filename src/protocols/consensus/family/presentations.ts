@@ -1,10 +1,10 @@
-/** How replicated logs are shown: their messages, and what keeps coming while nothing is the matter. */
+/** How the studio and traces show consensus: labels of messages, and the messages that recur when idle. */
 import type { DeclaredPresentation } from "../../headlines.ts";
 import { positioned, present } from "../../presentation.ts";
 import type { Paxos } from "../paxos/paxos.ts";
 import type { TwoPhaseCommit } from "../two-phase-commit/vocabulary.ts";
 
-// How consensus stands: to whose ballot an acceptor has promised itself, and who coordinates.
+// Where nodes are drawn: which ballot an acceptor has promised, and which node coordinates.
 
 export const byPromises = positioned<Paxos["state"]>(({ promised }) => present({ grantedTo: promised?.node }));
 
@@ -15,7 +15,7 @@ export const aroundCoordinator = positioned<TwoPhaseCommit["state"]>(({ coordina
   return present({ towards: named, waitsFor: doubts });
 });
 
-/** Of logs with ballots and slots. */
+/** For logs with ballots and slots. */
 export const ballotLog: DeclaredPresentation = {
   term: "ballot",
   labels: {

@@ -1,4 +1,7 @@
-/** The system of a replicated log: a client and a replica of the state machine at every node, in simulator, checker and real processes alike. */
+/**
+ * A replicated log as a system: a client and a replica of the state machine at every node. Simulator, checker and real
+ * processes run the same system.
+ */
 import type { Assembly, Wires } from "../../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { withFixed } from "../../options.ts";
@@ -15,21 +18,21 @@ type Happened = { type: string; body: Body };
 const REMEMBERED = 32;
 
 interface Application {
-  /** How many commands the node had applied, this one included. */
+  /** The number of commands that the node had applied, including this one. */
   readonly count: number;
-  /** The command's place in the log. */
+  /** The command's index in the log. */
   readonly index: number;
-  /** Of all commands up to this one, in their order. */
+  /** The digest of all commands up to this one, in order. */
   readonly digest: number;
 }
 
-/** The last commands that a node applied, in all its lives; ascending by place. */
+/** The last commands that a node applied, including before crashes, ascending by index. */
 type Applied = readonly Application[];
 
 /** A digest that no application has: the node contradicted itself. */
 const CONTRADICTION = -1;
 
-/** Two nodes that apply the same order have the same command as their n-th, at the same place, after the same commands. */
+/** If two nodes apply the same order, their nth commands are the same, at the same index, after the same commands. */
 const contradict = (a: Application, b: Application): boolean =>
   (a.count === b.count || a.index === b.index) && (a.count !== b.count || a.index !== b.index || a.digest !== b.digest);
 
@@ -64,7 +67,7 @@ const agreement = {
   },
 } as const;
 
-/** How many commands the client of a node has asked for. */
+/** The history is the number of commands that the node's client has requested. */
 const integrity = {
   name: "integrity",
   claim: "what a node has applied for a client, that client has asked for",
@@ -74,7 +77,7 @@ const integrity = {
     after: (before: number, { type, body }: Happened): number =>
       type === "client" && body.type === "asked" ? Math.max(before, body.sequence ?? 0) : before,
   },
-  // A client that lies may have asked for anything.
+  // A Byzantine client may have requested anything.
   holds: ({ alive, nodes, state, history }: World<States>): boolean =>
     alive.every((node) =>
       Object.entries(state(node).machine.sessions).every(
@@ -115,7 +118,7 @@ const termination = {
   holds: ({ state }: World<States>, node: NodeId): boolean => state(node).client.underWay === null,
 } as const;
 
-/** @param orders stand in the place of one order for all and of what follows from it for places, where the log promises less. */
+/** @param orders replace `agreement` and `durability` for a log that promises less than one total order. */
 const logProperties = (orders: readonly Property<never>[]): readonly Property<never>[] =>
   [...(orders.length === 0 ? [agreement, durability] : orders), integrity, termination] as readonly Property<never>[];
 
@@ -151,7 +154,7 @@ const wires: Wires<Replica<ReplicatedLog>> = {
   },
 };
 
-/** @param orders what the log promises of its order where that is not one order for all commands. */
+/** @param orders the ordering properties of a log that promises less than one total order. */
 export function withLogClients<L extends ReplicatedLog, O extends object>(
   { parts, wires: ofLog, algorithm }: System,
   orders: readonly Property<never>[],
@@ -172,7 +175,7 @@ export function withLogClients<L extends ReplicatedLog, O extends object>(
       make({ ...options, client, machine }),
     );
     const promised = logProperties(orders);
-    // What the log promises by itself under the same name is said once, with the clients that see it.
+    // A property of the log with the same name is replaced by the one that includes the clients.
     const others = system.properties.filter(({ name }) => !promised.some((property) => property.name === name));
     return { ...system, properties: [...others, ...promised] } as never;
   };

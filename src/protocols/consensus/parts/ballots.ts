@@ -1,17 +1,19 @@
 /**
- * Ballots of Fast and Generalized Paxos: which one an acceptor has promised, whether acceptors may take in it what proposers send
- * them, and who coordinates it.
+ * Ballots of Fast and Generalized Paxos: which ballot an acceptor has promised, whether acceptors may accept directly
+ * from proposers in it, and which node coordinates it.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { natural, struct } from "../../../core/shape.ts";
 
-/** What a coordinator's phase 1 is about: unique, since the node is part of it and its count only grows. */
+/**
+ * Identifies one phase 1 of a coordinator. It is unique, since it contains the node and the node's count only grows.
+ */
 export interface Ballot {
   count: number;
   node: NodeId;
 }
 
-/** The rounds of a ballot are compared by their step. */
+/** A round of a ballot. Rounds of one ballot are ordered by their step. */
 export interface Round extends Ballot {
   step: number;
 }
@@ -24,24 +26,30 @@ export const isSameRound = (a: Round, b: Round): boolean => isSameBallot(a, b) &
 export const ballotShape = struct<Ballot>({ count: natural, node: natural });
 export const roundShape = struct<Round>({ count: natural, node: natural, step: natural });
 
-/** What every node knows of ballots. */
+/** The state of ballots at every node. */
 export interface Balloting {
   /** rnd in the paper: the acceptor ignores all ballots below this one. */
   promised: Ballot;
   /** The highest count of a ballot that this node knows of. */
   count: number;
-  /** Acceptors may take what proposers send them: in the promised ballot, from this instance or era on. */
+  /**
+   * The instance or era from which acceptors may accept directly from proposers, in the promised ballot; null if they
+   * may not.
+   */
   open: number | null;
   coordinator: { is: "none" } | { is: "preparing" } | { is: "leading" };
-  /** Who coordinates in this node's eyes. */
+  /** The coordinator as far as this node knows. */
   leader: NodeId | null;
-  /** How far this node and the leader were at the last heartbeat: who stands still is helped. */
+  /** How far this node and the leader were at the last heartbeat. A node that makes no progress is helped. */
   atBeat: { mine: number; leaders: number };
-  /** Has its journal back and has not told the state machine of it yet: what is proposed meanwhile waits. */
+  /** The node has replayed its journal and has not yet passed it to the state machine. Proposals wait meanwhile. */
   isRestored: boolean;
 }
 
-/** The first ballot is the lowest node's, and all nodes hold from the outset that it is open: nobody can have voted before it. */
+/**
+ * The first ballot belongs to the lowest node. All nodes consider it open from the start, since no node can have voted
+ * before it.
+ */
 export const firstBallot = (self: NodeId, peers: readonly NodeId[]): Omit<Balloting, "coordinator"> => {
   const first = Math.min(self, ...peers);
   return {
@@ -62,12 +70,12 @@ interface Nodes {
 export const nodesOf = ({ peers }: Nodes): number => peers.length + 1;
 export const isStranger = (node: NodeId, { self, peers }: Nodes): boolean => node !== self && !peers.includes(node);
 
-/** Of ballots that this acceptor has promised to ignore. */
+/** Whether this acceptor has promised to ignore the ballot. */
 export const isStale = ({ promised }: Balloting, ballot: Ballot): boolean => isBelow(ballot, promised);
-/** Only the coordinator of a ballot speaks for it. */
+/** Only the coordinator of a ballot sends its messages. */
 export const isImpostor = (ballot: Ballot, from: NodeId): boolean => ballot.node !== from;
 
-/** Takes a ballot for its own, which no other node may have begun meanwhile. */
+/** Promises a higher ballot, whose coordinator is not known to be active yet. */
 export function raise(state: Balloting, { count, node }: Ballot): void {
   if (isSameBallot(state.promised, { count, node })) return;
   state.promised = { count, node };
@@ -76,7 +84,7 @@ export function raise(state: Balloting, { count, node }: Ballot): void {
   state.leader = null;
 }
 
-/** What a coordinator does to timers, and tells. */
+/** The effects of coordination: timers and the `led` event. */
 interface Effects {
   setTimer(timer: "patience", ms: readonly [number, number]): void;
   cancelTimer(timer: "heartbeat" | "recover"): void;
@@ -97,7 +105,7 @@ export function stepDown(state: Balloting, ctx: Effects, settings: Patience): vo
 const awaitWord = (ctx: Effects, { patienceMs }: Patience): void =>
   ctx.setTimer("patience", [patienceMs, 2 * patienceMs]);
 
-/** Whether the ballot's coordinator is news to this node. */
+/** Reports the coordinator of the promised ballot, if it is new to this node. */
 export function follow(state: Balloting, ctx: Effects): void {
   const { count, node } = state.promised;
   if (state.leader === node) return;
@@ -105,7 +113,9 @@ export function follow(state: Balloting, ctx: Effects): void {
   ctx.emit({ type: "led", leader: node, term: count });
 }
 
-/** A ballot that this node has not promised is news of another coordinator; it follows, since none of its promises forbids it. */
+/**
+ * Follows the coordinator of a ballot. A higher ballot than the promised one is adopted, since no promise forbids that.
+ */
 export function adopt(state: Balloting, ballot: Ballot, ctx: Effects, settings: Patience): void {
   if (isBelow(state.promised, ballot)) {
     if (state.coordinator.is !== "none") stepDown(state, ctx, settings);
@@ -115,13 +125,16 @@ export function adopt(state: Balloting, ballot: Ballot, ctx: Effects, settings: 
   awaitWord(ctx, settings);
 }
 
-/** Somebody has promised more than this node's ballot. */
+/** Another node has promised a higher ballot than this node's own. */
 export function noteHigher(state: Balloting, promised: Ballot, ctx: Effects, settings: Patience): void {
   state.count = Math.max(state.count, promised.count);
   if (state.coordinator.is !== "none" && isBelow(state.promised, promised)) stepDown(state, ctx, settings);
 }
 
-/** A node that has journalled something may have coordinated before: it does not know what it asked for, so it no longer does. */
+/**
+ * After a restart a node no longer coordinates: it may have coordinated before, and does not know what it requested
+ * then.
+ */
 export function restore(state: Balloting, ballot: Ballot | null): void {
   state.coordinator = { is: "none" };
   state.isRestored = true;

@@ -1,7 +1,7 @@
-/** What consensus on one value promises of its decisions: of all nodes, those that have crashed since among them. */
+/** Properties of consensus on one value. They include the decisions of nodes that have crashed since. */
 import type { Property, Vocabulary, World } from "../../../core/protocol.ts";
 
-/** What a node has decided, in all its lives; more than two times need not be told apart. */
+/** The decisions of a node, including before crashes. Two are enough to detect a violation. */
 type Decisions = readonly string[];
 
 const history = {

@@ -1,20 +1,20 @@
 /**
- * Quorum systems that an algorithm can be given: any two quorums of one meet. Weighted voting: Gifford, SOSP 1979; grids: Maekawa,
- * ACM TOCS 1985.
+ * Quorum systems for algorithms: any two quorums of a system intersect. Weighted voting: Gifford, SOSP 1979; grids:
+ * Maekawa, ACM TOCS 1985.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import { list, natural, perNode, type Shape, variants } from "../../../core/shape.ts";
 
-/** Which sets of some members are enough. */
+/** Which sets of members are quorums. */
 export type Quorums =
   | { type: "majority" }
-  /** Those that weigh `threshold` together; a member that is not listed weighs 1. */
+  /** Sets whose weights add up to at least `threshold`. A member that is not listed weighs 1. */
   | { type: "weighted"; weights: Record<NodeId, number>; threshold: number }
-  /** A whole row and a whole column, the members standing in rows of so many, ascending. */
+  /** A whole row and a whole column of a grid with this many columns. The members fill it row by row, ascending. */
   | { type: "grid"; columns: number }
-  /** These, and what contains one of them. */
+  /** The listed sets and their supersets. */
   | { type: "sets"; sets: NodeId[][] };
 
 const MAX_MEMBERS = 1_000;
@@ -25,7 +25,7 @@ export const quorumsShape: Shape<Quorums> = variants<Quorums>({
   sets: { sets: list(list(natural, MAX_MEMBERS), MAX_MEMBERS) },
 });
 
-/** Whether these members are enough, or have enough among them. */
+/** Whether `those` contain a quorum of `members`. */
 export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: readonly NodeId[]): boolean {
   const among = members.filter((node) => those.includes(node));
   switch (quorums.type) {
@@ -40,7 +40,7 @@ export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: re
   }
 }
 
-/** Why there is no quorum among these members, or two that do not meet; null: all is well. */
+/** @returns why there is no quorum of these members, or which two do not intersect; null if the system is valid. */
 export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): string | null {
   if (!isQuorum(quorums, members, members)) return `all of ${members.join(", ")} together are no quorum`;
   if (quorums.type === "weighted") {
@@ -60,7 +60,7 @@ export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): st
 const weightOf = ({ weights }: Extract<Quorums, { type: "weighted" }>, nodes: readonly NodeId[]): number =>
   nodes.reduce((sum, node) => sum + (weights[node] ?? 1), 0);
 
-/** A row and a column of one rectangle always meet. */
+/** A row and a column of a rectangle always intersect. */
 function hasRowAndColumn(columns: number, members: readonly NodeId[], among: readonly NodeId[]): boolean {
   if (columns === 0 || members.length % columns !== 0) return false;
   const places = [...members]
@@ -71,15 +71,15 @@ function hasRowAndColumn(columns: number, members: readonly NodeId[], among: rea
   return places.some(({ row }) => isWhole("row", row)) && places.some(({ column }) => isWhole("column", column));
 }
 
-// "Choosing QuorumSizes": how many acceptors make a classic and a fast quorum. Any two classic quorums meet, and a classic quorum meets
-// what any two fast ones have in common: 2·Qc > N and Qc + 2·Qf > 2N.
+// The sizes of classic and fast quorums. Any two classic quorums intersect, and a classic quorum intersects the
+// intersection of any two fast ones: 2·Qc > N and Qc + 2·Qf > 2N.
 
 export interface QuorumSizes {
   classic: number;
   fast: number;
 }
 
-/** `majority`: classic quorums as small as can be, and fast ones of ⌈3N/4⌉. `equal`: both of ⌊2N/3⌋ + 1. */
+/** `majority`: the smallest classic quorums, and fast ones of ⌈3N/4⌉. `equal`: both of ⌊2N/3⌋ + 1. */
 export type QuorumChoice = "majority" | "equal";
 
 export function chosenQuorums(nodes: number, choice: QuorumChoice): QuorumSizes {
@@ -88,7 +88,7 @@ export function chosenQuorums(nodes: number, choice: QuorumChoice): QuorumSizes 
   return { classic: both, fast: both };
 }
 
-/** Sizes of one's own, where 0 is the choice's, by the number of nodes. */
+/** @param own sizes that replace the chosen ones, 0 for none. @returns the sizes by number of nodes. */
 export function quorumSizes(choice: QuorumChoice, own: QuorumSizes): (nodes: number) => QuorumSizes {
   const known = new Map<number, QuorumSizes>();
   return (nodes) => {
@@ -101,7 +101,7 @@ export function quorumSizes(choice: QuorumChoice, own: QuorumSizes): (nodes: num
   };
 }
 
-/** @throws UsageError for quorums of these nodes that need not meet. */
+/** @throws UsageError if quorums of these sizes need not intersect. */
 export function requireQuorums(nodes: number, { classic, fast }: QuorumSizes): QuorumSizes {
   for (const [name, size] of Object.entries({ classic, fast }))
     if (size > nodes) refuse(`the ${name} quorum of ${nodes} nodes`, `at most ${nodes}`, size);

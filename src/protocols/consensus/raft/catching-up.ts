@@ -1,7 +1,8 @@
 /**
- * Catching up new servers (thesis §4.2.1). A voter with an empty log would count at once, and nothing would be committed until it
- * has all of it. So its log is brought up to the leader's first, in rounds: each sends what was in the log when the round began.
- * Rounds get shorter; when one has taken no longer than the least election time-out, the change begins.
+ * Catching up new servers (thesis §4.2.1). A voter with an empty log would count at once, and could block commits until
+ * it has the whole log. So the leader first replicates its log to the new voter, in rounds. Each round sends the
+ * entries that were in the log when it began, so rounds get shorter. The change begins when a round has taken no longer
+ * than the shortest election timeout.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import type { Members, Refusal } from "../family/replicated-log.ts";
@@ -14,7 +15,7 @@ import type { CatchUp, Leader, Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** Of a change that is possible now. One at a time: what is asked for meanwhile is asked for again. */
+/** Begins a change if one is possible now. Only one runs at a time; the requester repeats its request until then. */
 export function beginChange(
   state: State,
   role: Leader,
@@ -28,7 +29,7 @@ export function beginChange(
   const newcomers = voters.filter((node) => node !== ctx.self && !state.configuration.voters.includes(node));
   if (options.catchUpRounds === 0 || newcomers.length === 0) return appendOwn(state, role, change, options, ctx);
   role.catchUp = { voters, learners, asker, newcomers, round: 0, target: 0, isSlow: false, progress: 0 };
-  meetMembers(state, role, lastIndex(state.log), ctx.self); // From its last entry on: they say how much they lack.
+  meetMembers(state, role, lastIndex(state.log), ctx.self); // From the last entry on: their answers show how much they lack.
   beginCatchUpRound(state, role, role.catchUp, options, ctx);
 }
 
@@ -42,17 +43,17 @@ function beginCatchUpRound(state: State, role: Leader, catchUp: CatchUp, options
     const follower = role.followers[node];
     if (follower !== undefined) replicate(state, node, follower, options, ctx);
   }
-  noteCaughtUp(state, role, options, ctx); // They may have it all: learners, or where nothing has been appended in the round before.
+  noteCaughtUp(state, role, options, ctx); // Learners may be up to date already.
 }
 
-/** It changes with each answer that tells of something new: entries, or a chunk of a snapshot. */
+/** Grows with every answer that reports new entries or a new chunk of a snapshot. */
 const progressOf = ({ followers }: Leader, { newcomers }: CatchUp): number =>
   newcomers.reduce((sum, node) => {
     const follower = followers[node];
     return sum + (follower?.match ?? 0) + (follower?.sending.is === "snapshot" ? follower.sending.received : 0);
   }, 0);
 
-/** Called when a newcomer may have all that the round is about. */
+/** Called when a newcomer may have reached the target of the round. */
 export function noteCaughtUp(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const { catchUp } = role;
   if (catchUp === null) return;
@@ -60,13 +61,16 @@ export function noteCaughtUp(state: State, role: Leader, options: RaftOptions, c
   if (catchUp.isSlow && catchUp.round >= options.catchUpRounds) return refuse(state, role, catchUp, "too slow", ctx);
   if (catchUp.isSlow) return beginCatchUpRound(state, role, catchUp, options, ctx);
   const change = role.transfer === null ? changeTo(state, role, catchUp) : null;
-  if (change === null) return giveUp(state, role, ctx); // Another is to lead, and is asked again.
+  if (change === null) return giveUp(state, role, ctx); // Leadership is moving. The requester repeats its request.
   role.catchUp = null;
   ctx.cancelTimer("catchUp");
   appendOwn(state, role, change, options, ctx);
 }
 
-/** The least election time-out has gone by: the round is a long one, and over for good if nothing has come of it meanwhile. */
+/**
+ * The shortest election timeout has elapsed: the round counts as slow. If nothing arrived meanwhile, the change is
+ * refused.
+ */
 export function checkCatchUp(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const { catchUp } = role;
   if (catchUp === null) return;
@@ -85,7 +89,7 @@ function refuse(state: State, role: Leader, catchUp: CatchUp, reason: Refusal, c
   if (asker !== ctx.self) ctx.send(asker, refused);
 }
 
-/** Who was to be a voter and is no member is sent nothing any more. */
+/** Stops replication to nodes that were catching up and did not become members. */
 function giveUp(state: State, role: Leader, ctx: Ctx): void {
   role.catchUp = null;
   ctx.cancelTimer("catchUp");

@@ -1,4 +1,4 @@
-/** Client interaction (§8): what is asked of any node is done by the leader. */
+/** Client interaction (§8): any node accepts requests, and the leader performs them. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { beginChange } from "./catching-up.ts";
 import { transfer } from "./leadership-transfer.ts";
@@ -11,7 +11,7 @@ import { type Forwarded, leaderOf, type Raft } from "./vocabulary.ts";
 type State = Raft["state"];
 type Ctx = Context<Raft>;
 
-/** What comes when no leader is known is lost, but for commands, and these are held back for a while. */
+/** Requests without a known leader are lost, except for commands: those wait for a while. */
 export function ask(state: State, request: Forwarded, options: RaftOptions, ctx: Ctx): void {
   const leader = leaderOf(state, ctx.self);
   if (leader === ctx.self) perform(state, ctx.self, request, options, ctx);
@@ -19,7 +19,7 @@ export function ask(state: State, request: Forwarded, options: RaftOptions, ctx:
   else if (request.type === "propose") wait(state, request.command, options);
 }
 
-/** Once a leader is known. */
+/** Retries waiting commands once a leader is known. */
 export function askAgain(state: State, options: RaftOptions, ctx: Ctx): void {
   const { waiting } = state;
   state.waiting = [];
@@ -28,7 +28,7 @@ export function askAgain(state: State, options: RaftOptions, ctx: Ctx): void {
 
 export function perform(state: State, asker: NodeId, request: Forwarded, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
-  if (role.is !== "leader") return; // Not any more: it is asked again.
+  if (role.is !== "leader") return; // It no longer leads. The client repeats its request.
   switch (request.type) {
     case "propose":
       return propose(state, request.command, options, ctx);

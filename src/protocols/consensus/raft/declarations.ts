@@ -1,4 +1,7 @@
-/** What Raft says of itself: the shapes of what it sends and journals, its claims (figure 3), its costs, its picture. */
+/**
+ * The declarations of Raft: shapes of its messages, commands and records, its assumptions, properties (figure 3), costs
+ * and view.
+ */
 import type { Protocol } from "../../../core/protocol.ts";
 import { boolean, chunk, list, natural, nullable, oneOf, struct, variants } from "../../../core/shape.ts";
 import {

@@ -1,6 +1,6 @@
 /**
- * Heartbeats (§5.2), in rounds. The next round begins when a quorum has answered this one, and then the leader knows that
- * nobody else was elected before it began: reads and leases rest on that. Without an answer a round is sent again.
+ * Heartbeats (§5.2), in rounds. A new round begins when a quorum has answered this one. The leader then knows that no
+ * other node was elected before the round began, which reads and leases depend on. An unanswered round is sent again.
  */
 import type { Context } from "../../../core/protocol.ts";
 import { leaseTimer } from "../../leases.ts";
@@ -15,7 +15,7 @@ type State = Raft["state"];
 type Ctx = Context<Raft>;
 
 export function beginRound(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
-  takeLease(role, ctx); // If it was a change of members that made those that had answered a quorum.
+  takeLease(role, ctx); // A membership change may have turned the nodes that answered into a quorum.
   role.round += 1;
   role.answered = [];
   if (options.leaseReads) {
@@ -26,8 +26,8 @@ export function beginRound(state: State, role: Leader, options: RaftOptions, ctx
 }
 
 /**
- * A quorum has answered the round. Its lease takes the place of the lease of the round before, unless the answers took so long that the
- * timer of the round has expired: then the promises may have expired as well.
+ * Called when a quorum has answered the round. The round's lease replaces the lease of the round before. If the timer
+ * of the round has expired, the answers took too long: the followers' promises may have expired as well.
  */
 export function takeLease(role: Leader, ctx: Ctx): void {
   if (!role.mayLease || !role.isTimely || role.leaseRound === role.round) return;
@@ -35,13 +35,18 @@ export function takeLease(role: Leader, ctx: Ctx): void {
   role.leaseRound = role.round;
 }
 
-/** The timer of the rounds of this parity has expired. The lease of a later round that was answered is not concerned. */
+/**
+ * Handles the expiry of the lease timer for rounds of this parity. The lease of a later answered round is not affected.
+ */
 export function endLease(role: Leader, parity: number): void {
   if (role.round % 2 === parity) role.isTimely = false;
   if (role.leaseRound !== null && role.leaseRound % 2 === parity) role.leaseRound = null;
 }
 
-/** Every `heartbeatMs`, however many rounds reads begin in between: what has been lost is sent again then. */
+/**
+ * Runs every `heartbeatMs`, no matter how many rounds reads begin in between. It detects lost messages, which are sent
+ * again.
+ */
 export function heartbeat(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   ctx.setTimer("heartbeat", options.heartbeatMs);
   considerHeir(state, role, options, ctx);
@@ -54,7 +59,9 @@ export function isConfirmed({ configuration }: State, { answered }: Leader, ctx:
   return isQuorum(configuration, [ctx.self, ...answered]);
 }
 
-/** They carry no entries, so a follower may commit no more of its log than is known to be the leader's. */
+/**
+ * Heartbeats carry no entries, so a follower may commit only the part of its log that is known to equal the leader's.
+ */
 function sendHeartbeats(state: State, role: Leader, ctx: Ctx): void {
   const { term, commitIndex } = state;
   for (const node of ctx.peers) {
@@ -65,7 +72,7 @@ function sendHeartbeats(state: State, role: Leader, ctx: Ctx): void {
   }
 }
 
-/** Thesis §6.2: a leader that has heard from no quorum for an election time-out leads nobody any more. */
+/** Thesis §6.2: a leader that no quorum has answered for an election timeout steps down. */
 export function checkQuorum(state: State, role: Leader, options: RaftOptions, ctx: Ctx): void {
   const active = ctx.peers.filter((node) => role.followers[node]?.isActive === true);
   if (!isQuorum(state.configuration, [ctx.self, ...active])) return becomeFollower(state, null, options, ctx);

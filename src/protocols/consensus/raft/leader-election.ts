@@ -13,7 +13,10 @@ type State = Raft["state"];
 type Ctx = Context<Raft>;
 type Asked<T extends "requestVote" | "requestPreVote"> = Extract<Raft["message"], { type: T }>;
 
-/** The leader has been silent for the least time-out: from now on others may lead, and after a random time this node would. */
+/**
+ * The first expiry means that the leader was silent for the shortest timeout: the node may now vote for others. The
+ * second one, after a random time, makes this node a candidate.
+ */
 export function timeOut(state: State, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;
   if (role.is === "leader") return;
@@ -25,7 +28,7 @@ export function timeOut(state: State, options: RaftOptions, ctx: Ctx): void {
   else standForElection(state, false, options, ctx);
 }
 
-/** Nothing is promised and no term grows, so a node that cannot win disturbs nobody. */
+/** A pre-vote promises nothing and raises no term, so a node that cannot win does not disturb the others. */
 function askForPreVotes(state: State, options: RaftOptions, ctx: Ctx): void {
   forgetLeader(state, ctx);
   state.role = { is: "preCandidate", votes: [ctx.self] };
@@ -34,7 +37,7 @@ function askForPreVotes(state: State, options: RaftOptions, ctx: Ctx): void {
   standIfBacked(state, options, ctx);
 }
 
-/** It votes for itself first, so not even after a crash does it help another to lead this term. */
+/** The candidate votes for itself first, so that it never votes for another node in this term, even after a crash. */
 export function standForElection(state: State, isTransfer: boolean, options: RaftOptions, ctx: Ctx): void {
   forgetLeader(state, ctx);
   state.term += 1;
@@ -56,7 +59,7 @@ function askVoters(state: State, request: Asked<"requestVote" | "requestPreVote"
 }
 
 export function notePreVote(state: State, from: NodeId, options: RaftOptions, ctx: Ctx): void {
-  if (state.role.is !== "preCandidate") return; // One too many, or that attempt is over.
+  if (state.role.is !== "preCandidate") return; // A surplus pre-vote, or one of an earlier attempt.
   include(state.role.votes, from);
   standIfBacked(state, options, ctx);
 }
@@ -67,7 +70,7 @@ function standIfBacked(state: State, options: RaftOptions, ctx: Ctx): void {
 }
 
 export function noteVote(state: State, from: NodeId, options: RaftOptions, ctx: Ctx): void {
-  if (state.role.is !== "candidate") return; // One too many, or that election is over.
+  if (state.role.is !== "candidate") return; // A surplus vote, or one of an earlier election.
   include(state.role.votes, from);
   leadIfElected(state, options, ctx);
 }
@@ -77,7 +80,7 @@ function leadIfElected(state: State, options: RaftOptions, ctx: Ctx): void {
     becomeLeader(state, options, ctx);
 }
 
-/** §8: it begins its term with an entry that holds nothing, since it does not know which older ones are committed. */
+/** §8: the new leader first appends an empty entry, since it does not know which older entries are committed. */
 function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
   const { term, log } = state;
   const role: Leader = {
@@ -86,7 +89,7 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
     persisted: lastIndex(log),
     followers: {},
     round: 0,
-    answered: [...ctx.peers], // No round is under way.
+    answered: [...ctx.peers], // No round is in progress.
     asking: [],
     next: [],
     isTimely: false,
@@ -106,7 +109,7 @@ function becomeLeader(state: State, options: RaftOptions, ctx: Ctx): void {
   appendOwn(state, role, { type: "noop", term }, options, ctx);
 }
 
-/** Would this node vote for it? Nothing changes here. */
+/** Grants or refuses a pre-vote. The state does not change. */
 export function answerPreVote(
   state: State,
   from: NodeId,
@@ -119,8 +122,8 @@ export function answerPreVote(
 }
 
 /**
- * One vote a term, first come first served, for a log that is no older than this one; journalled before it is given. The vote may have
- * been journalled with the term (see terms.ts).
+ * One vote per term, first come, first served, for a log at least as up to date as this one. The vote is journalled
+ * before the answer is sent, or was journalled together with the term (see terms.ts).
  */
 export function answerVote(
   state: State,
@@ -145,6 +148,9 @@ export const isFit = (
   { checksLog }: RaftOptions,
 ): boolean => !checksLog || isUpToDate(log, candidate);
 
-/** Thesis §4.2.3: a leader, and a node that has heard from one within the least election time-out, help nobody else. */
+/**
+ * Thesis §4.2.3: a leader refuses to vote, and so does a node that has received from one within the shortest election
+ * timeout.
+ */
 export const isLed = ({ role }: State, { checkQuorum }: RaftOptions): boolean =>
   role.is === "leader" ? checkQuorum : role.is === "follower" && role.hasHeard;

@@ -1,4 +1,4 @@
-/** The log (§5.3): entries with their terms, journalled as they are appended and truncated. */
+/** The log (§5.3): entries with their terms, journalled when they are appended or truncated. */
 import type { Context } from "../../../core/protocol.ts";
 import { configurationAt } from "./membership-changes.ts";
 import type { Entry, Log, Raft } from "./vocabulary.ts";
@@ -9,7 +9,7 @@ type Ctx = Context<Raft>;
 export const lastIndex = ({ offset, entries }: Log): number => offset + entries.length;
 export const lastTerm = ({ offsetTerm, entries }: Log): number => entries.at(-1)?.term ?? offsetTerm;
 
-/** Null if the entry is not there, or no longer. */
+/** @returns null if the entry is not in the log, or has been compacted. */
 export function termAt({ offset, offsetTerm, entries }: Log, index: number): number | null {
   if (index === offset) return offsetTerm;
   return entries[index - offset - 1]?.term ?? null;
@@ -17,7 +17,7 @@ export function termAt({ offset, offsetTerm, entries }: Log, index: number): num
 
 export const entryAt = ({ offset, entries }: Log, index: number): Entry | undefined => entries[index - offset - 1];
 
-/** Entries from `index` on, as far as one message may hold them, and at least one if there is one. */
+/** @returns the entries from `index` on that fit in one message, and at least one if there is any. */
 export function batchFrom(log: Log, index: number, maxEntries: number, maxChars: number): Entry[] {
   const batch: Entry[] = [];
   let chars = 0;
@@ -33,24 +33,24 @@ export function batchFrom(log: Log, index: number, maxEntries: number, maxChars:
 
 export const charsOf = (entry: Entry): number => (entry.type === "command" ? entry.command.operation.length : 0);
 
-/** What a leader bounds (`maxUncommittedChars`). It counts on from here while it leads. */
+/** Counts the uncommitted characters, which `maxUncommittedChars` bounds. A leader updates the count from here. */
 export function uncommittedCharsOf({ log, commitIndex }: State): number {
   let chars = 0;
   for (let at = commitIndex + 1; at <= lastIndex(log); at++) chars += charsOf(entryAt(log, at) as Entry);
   return chars;
 }
 
-/** The last index whose entry is of this term, from `index` down; null if there is none in the log. */
+/** @returns the last index, at most `index`, with an entry of this term; null if the log has none. */
 export function lastOfTerm(log: Log, term: number, index: number): number | null {
   for (let at = Math.min(index, lastIndex(log)); at >= log.offset; at--) {
     const found = termAt(log, at) as number;
     if (found === term) return at;
-    if (found < term) return null; // Terms only grow.
+    if (found < term) return null; // Terms never decrease.
   }
   return null;
 }
 
-/** The first index that is of the same term as the entry at `index`. */
+/** @returns the first index with the same term as the entry at `index`. */
 export function firstOfTerm(log: Log, index: number): number {
   const term = termAt(log, index);
   let first = index;
@@ -63,7 +63,7 @@ export function append(state: State, entries: Entry[], ctx: Ctx): void {
   take(state, entries);
 }
 
-/** A node uses the last configuration in its log, whether it is committed or not (§6). */
+/** A node uses the latest configuration in its log, committed or not (§6). */
 export function take(state: State, entries: readonly Entry[]): void {
   for (const entry of entries) {
     state.log.entries.push(entry);

@@ -1,4 +1,4 @@
-/** Cluster membership changes (§6): joint consensus, and learners, which are told everything and never counted. */
+/** Cluster membership changes (§6): joint consensus, and learners, which receive all entries and never count. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
 import type { Members } from "../family/replicated-log.ts";
@@ -9,12 +9,15 @@ type State = Raft["state"];
 export const isVoter = ({ voters, outgoing }: Configuration, node: NodeId): boolean =>
   voters.includes(node) || (outgoing?.includes(node) ?? false);
 
-/** All that a leader sends to, ascending. */
+/** @returns all nodes that a leader replicates to, ascending. */
 export function membersOf({ voters, learners, outgoing }: Configuration): NodeId[] {
   return [...new Set([...voters, ...learners, ...(outgoing ?? [])])].sort((a, b) => a - b);
 }
 
-/** Whether these nodes decide: a majority of the voters and, while the configuration is joint, one of the outgoing voters. */
+/**
+ * Whether these nodes can decide: they include a majority of the voters and, in a joint configuration, one of the
+ * outgoing voters.
+ */
 export function isQuorum({ voters, outgoing }: Configuration, nodes: readonly NodeId[]): boolean {
   return isMajority(voters, nodes) && (outgoing === null || isMajority(outgoing, nodes));
 }
@@ -22,7 +25,7 @@ export function isQuorum({ voters, outgoing }: Configuration, nodes: readonly No
 const isMajority = (voters: readonly NodeId[], nodes: readonly NodeId[]): boolean =>
   voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
 
-/** Up to which index a quorum has the log. */
+/** @returns the highest index up to which a quorum has the log. */
 export function agreedIndex(configuration: Configuration, matchOf: (node: NodeId) => number): number {
   const { voters, outgoing } = configuration;
   const agreed = (nodes: readonly NodeId[]): number =>
@@ -30,7 +33,7 @@ export function agreedIndex(configuration: Configuration, matchOf: (node: NodeId
   return outgoing === null ? agreed(voters) : Math.min(agreed(voters), agreed(outgoing));
 }
 
-/** The last configuration up to an index that is no lower than the snapshot's. */
+/** @returns the latest configuration up to `index`, which must not be below the snapshot's index. */
 export function configurationAt({ log, snapshot, configuration }: State, index: number): State["configuration"] {
   if (configuration.index <= index) return configuration;
   for (let at = index; at > log.offset; at--) {
@@ -40,7 +43,7 @@ export function configurationAt({ log, snapshot, configuration }: State, index: 
   return { ...snapshot.configuration, index: snapshot.index };
 }
 
-/** Whether a configuration can be: at least one voter, nobody twice, nobody from outside. */
+/** Whether a configuration is valid: at least one voter, no node twice, and only known nodes. */
 export function isPossible({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
   const all = [...voters, ...learners];
   return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
@@ -50,8 +53,9 @@ const isSameSet = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
   a.length === b.length && a.every((node) => b.includes(node));
 
 /**
- * The entry that begins a change, or null: one change at a time, and none before the leader has committed an entry of its
- * own term, or two changes of two leaders could be decided by majorities that do not meet (Ongaro, raft-dev, 2015).
+ * @returns the entry that begins a change; null if no change may begin now. Only one change is allowed at a time, and
+ * none before the leader has committed an entry of its own term. Otherwise majorities that do not overlap could decide
+ * two changes of two leaders (Ongaro, raft-dev, 2015).
  */
 export function changeTo(state: State, { firstIndex }: Leader, { voters, learners }: Members): Entry | null {
   const { configuration, commitIndex, term } = state;
@@ -63,13 +67,15 @@ export function changeTo(state: State, { firstIndex }: Leader, { voters, learner
   return { type: "configuration", term, configuration: { voters, learners, outgoing } };
 }
 
-/** The entry that ends a change, once the joint configuration is committed; null if there is none to end. */
+/**
+ * @returns the entry that ends a change once the joint configuration is committed; null if there is no change to end.
+ */
 export function endOfChange({ configuration, commitIndex, term }: State): Entry | null {
   const { voters, learners, outgoing, index } = configuration;
   if (outgoing === null || index > commitIndex) return null;
   return { type: "configuration", term, configuration: { voters, learners, outgoing: null } };
 }
 
-/** A leader that has removed itself leads until that is committed, and no longer. */
+/** A leader that is not in the new configuration leads until that configuration is committed. */
 export const hasRemovedItself = ({ configuration, commitIndex }: State, self: NodeId): boolean =>
   configuration.index <= commitIndex && !isVoter(configuration, self);

@@ -1,10 +1,10 @@
-/** The options of Raft. */
+/** The options of Raft and their defaults. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, nullable, real, type Shape, struct } from "../../../core/shape.ts";
 import { count, flag, nodeIds, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import { MAX_MEMBERS } from "../family/replicated-log.ts";
 
-/** What a message may hold, whatever the options: the bounds of its shape. */
+/** The most entries in one message, for any options. It bounds the shape of `appendEntries`. */
 export const MAX_BATCH_ENTRIES = 1_024;
 
 const prioritiesShape: Shape<readonly { node: NodeId; behind: number }[]> = list(
@@ -79,7 +79,7 @@ export const raftOptions = optionTable(
 
 export type RaftOptions = OptionsOf<typeof raftOptions>;
 
-/** How long a node waits, beyond the least election time-out, before it is a candidate. */
+/** @returns the range, in milliseconds, of the random wait that follows the shortest election timeout. */
 export function spread(
   { minElectionMs, maxElectionMs, priorities }: RaftOptions,
   self: NodeId,
@@ -89,10 +89,10 @@ export function spread(
   return [behind * spreadMs, (behind + 1) * spreadMs];
 }
 
-/** 0: nobody stands before it. */
+/** @returns how many spreads of election timeouts this node waits longer; 0 is the best priority. */
 export const behindOf = (priorities: RaftOptions["priorities"], self: NodeId): number =>
   priorities.find(({ node }) => node === self)?.behind ?? 0;
 
-/** A lease on the slowest clock ends no later than the least election time-out on the fastest. */
+/** A lease on the slowest clock ends no later than the shortest election timeout on the fastest clock. */
 export const leaseMs = ({ minElectionMs, drift }: RaftOptions): number =>
   Math.floor((minElectionMs * (1 - drift)) / (1 + drift));

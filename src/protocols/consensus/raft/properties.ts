@@ -1,4 +1,7 @@
-/** What Raft guarantees at all times (figure 3), and that somebody leads in the end. What crashed nodes have told counts, too. */
+/**
+ * The properties of Raft: its guarantees at all times (figure 3), and that eventually a node leads. Events of nodes
+ * that have crashed since count, too.
+ */
 import type { EventOf, NodeId, Property, World } from "../../../core/protocol.ts";
 import { type Command, isSameCommand } from "../family/replicated-log.ts";
 import { entryAt, lastIndex, termAt, uncommittedCharsOf } from "./log.ts";
@@ -10,7 +13,7 @@ import { type Configuration, type Entry, type Log, leaderOf, type Raft } from ".
 type State = Raft["state"];
 type Event = EventOf<Raft>;
 
-/** Of what a node has told, the last so many terms and commands. */
+/** The number of recent terms and commands kept per node. */
 const REMEMBERED = 16;
 
 interface Led {
@@ -100,7 +103,7 @@ const logTerms: Property<Raft> = {
     }),
 };
 
-/** Unless the log is cut there. */
+/** A log that was cut there no longer knows the term. */
 const knowsTermOf = ({ log, commitIndex }: State, { index, term }: State["snapshot"]): boolean =>
   commitIndex < index || (termAt(log, index) ?? term) === term;
 
@@ -122,7 +125,7 @@ const configurations: Property<Raft> = {
     }),
 };
 
-/** By the entries themselves, up to an index that is not below the snapshot's. */
+/** Derives the configuration from the entries, up to an index that is not below the snapshot's. */
 function configurationIn({ log, snapshot }: State, index: number): Configuration {
   for (let at = index; at > Math.max(log.offset, snapshot.index); at--) {
     const entry = entryAt(log, at);
@@ -142,7 +145,7 @@ const uncommitted: Property<Raft> = {
     }),
 };
 
-/** What a node was told is committed, and in which term, or an earlier one. */
+/** A command that a node reported as decided. It was committed in this term or an earlier one. */
 interface Committed {
   readonly index: number;
   readonly term: number;
@@ -152,7 +155,7 @@ interface Committed {
 interface Told {
   readonly term: number;
   readonly committed: readonly Committed[];
-  /** In another life it was told another command for the same place. */
+  /** After a restart the node reported another command at the same index. */
   readonly isTorn: boolean;
 }
 
@@ -210,11 +213,14 @@ const stateMachineSafety: Property<Raft> = {
   },
 };
 
-/** Up to where a node was told that entries are committed; in terms below `term`. */
+/** @returns the highest index that a node reported as decided, in terms below `term`. */
 const toldIndex = ({ committed }: Told, term = Number.POSITIVE_INFINITY): number =>
   Math.max(0, ...committed.filter((each) => each.term < term).map(({ index }) => index));
 
-/** Thesis §6.4. A round of messages shows that no node was elected before it began, and the lease that none is elected before it ends. */
+/**
+ * Thesis §6.4. A round of messages shows that no other node was elected before it began. A lease shows that no other
+ * node is elected before it ends.
+ */
 const linearizableReads: Property<Raft> = {
   name: "linearizable reads",
   claim:
@@ -251,7 +257,7 @@ const leadership: Property<Raft> = {
   },
 };
 
-/** Of the alive nodes, the state of the one that has the latest configuration. */
+/** @returns the state of the live node with the latest configuration. */
 function newestOf({ alive, state }: World<State>): State | null {
   let newest: State | null = null;
   for (const node of alive)
@@ -259,7 +265,7 @@ function newestOf({ alive, state }: World<State>): State | null {
   return newest;
 }
 
-/** With `catchUpRounds`. */
+/** Holds with `catchUpRounds`. */
 const caughtUp: Property<Raft> = {
   name: "catch-up",
   claim: "who is to be a voter has, when the change begins, all that its leader had when it began to lead",
@@ -274,7 +280,7 @@ const caughtUp: Property<Raft> = {
     }),
 };
 
-/** With `handOverBeats`. */
+/** Holds with `handOverBeats`. */
 const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
   name: "priority",
   claim: "in the end no voter that is alive stands before the leader in `priorities`",
@@ -284,13 +290,13 @@ const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
     const newest = newestOf(world);
     if (newest === null || !isQuorum(newest.configuration, alive)) return true;
     const leader = alive.find((node) => state(node).role.is === "leader");
-    if (leader === undefined) return true; // What there is in the end is said above.
+    if (leader === undefined) return true; // `leadership` covers that case.
     const behind = (node: NodeId): number => behindOf(priorities, node);
     return newest.configuration.voters.every((node) => !alive.includes(node) || behind(node) >= behind(leader));
   },
 });
 
-/** Safety: what holds after every step. */
+/** Safety: what must hold after every step. */
 export const safety = [
   electionSafety,
   leaderAppendOnly,
@@ -308,7 +314,7 @@ export const properties: readonly Property<Raft>[] = [...safety, leadership];
 export const safetyWith = ({ catchUpRounds }: Pick<RaftOptions, "catchUpRounds">): readonly Property<Raft>[] =>
   catchUpRounds > 0 ? [...safety, caughtUp] : safety;
 
-/** What options promise comes on top. */
+/** Adds the properties that options promise. */
 export const propertiesWith = (options: RaftOptions): readonly Property<Raft>[] => [
   ...safetyWith(options),
   leadership,

@@ -1,29 +1,35 @@
-/** The words of Raft: its state, what is sent, journalled and said, and what can be told from a state. */
+/** Types of Raft: its state, messages, commands, events and records. */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import type { LeaseTimer } from "../../leases.ts";
 import type { Command, Members, Refusal, ReplicatedLog } from "../family/replicated-log.ts";
 
-/** §6. While `outgoing` is there the configuration is joint: a majority of `voters` and one of `outgoing` decide together. */
+/**
+ * A configuration (§6). If `outgoing` is not null it is joint: a decision needs a majority of `voters` and one of
+ * `outgoing`.
+ */
 export interface Configuration extends Members {
   outgoing: NodeId[] | null;
 }
 
 export type Entry =
   | { type: "command"; term: number; command: Command }
-  /** What a leader appends first, so that it commits an entry of its own term. */
+  /** The first entry of a leader, so that it can commit an entry of its own term. */
   | { type: "noop"; term: number }
   | { type: "configuration"; term: number; configuration: Configuration };
 
-/** `entries[i]` stands at index `offset` + 1 + i. What comes before is in the snapshot, and its last entry was of `offsetTerm`. */
+/**
+ * `entries[i]` has the index `offset` + 1 + i. Earlier entries are in the snapshot; the entry at `offset` has the term
+ * `offsetTerm`.
+ */
 export interface Log {
   offset: number;
   offsetTerm: number;
   entries: Entry[];
 }
 
-/** Stands for all entries up to `index`. At index 0 it is empty: what all nodes begin with. */
+/** Replaces all entries up to `index`. At index 0 it is the empty state that all nodes start with. */
 export interface Snapshot {
   index: number;
   term: number;
@@ -31,83 +37,93 @@ export interface Snapshot {
   chunks: Chunk[];
 }
 
-/** A snapshot that is being received: its first chunks. */
+/** A snapshot that is being received: the chunks so far. */
 export type Incoming = Omit<Snapshot, "configuration">;
 
-/** A read that was asked for at a node, and the commit index from which on it is up to date. */
+/** A read requested at `node`. It may be served once the entries up to `index` are applied. */
 export interface Read {
   node: NodeId;
   read: number;
   index: number;
 }
 
-/** What a leader knows of another node. `next`: of the entry to send next. `match`: up to where its log is the leader's. */
+/**
+ * The leader's view of another node. `next` is the index of the entry to send next; `match` is the last index at which
+ * the follower's log is known to equal the leader's.
+ */
 export interface Follower {
   next: number;
   match: number;
   sending: Sending;
-  /** What was on its way to it when the last heartbeat was sent, and nothing has been heard of since. */
+  /** Messages were in flight at the last heartbeat, and no answer to them has arrived since. */
   isOverdue: boolean;
-  /** Has answered since the leader last asked whether a majority has. */
+  /** Has answered since the last quorum check. */
   isActive: boolean;
   /** With `handOverBeats`: has answered since the last heartbeat. */
   hasAnswered: boolean;
 }
 
 export type Sending =
-  /** Where its log meets the leader's is not known: one message at a time. */
+  /** The leader does not know yet where the logs meet, so it sends one message at a time. */
   | { is: "probing"; isAwaiting: boolean }
-  /** The last index of each message on its way. */
+  /** `inFlight` holds the last index of each message in flight. */
   | { is: "pipelining"; inFlight: number[] }
-  /** §7. `received` chunks of the snapshot up to `index`. */
+  /** §7. The follower has received the first `received` chunks of the snapshot up to `index`. */
   | { is: "snapshot"; index: number; received: number };
 
 export interface Leader {
   is: "leader";
-  /** Of its no-op. */
+  /** The index of its no-op. */
   firstIndex: number;
-  /** Its own match index: what it has journalled. */
+  /** Its own match index: the end of what it has journalled. */
   persisted: number;
   followers: PerNode<Follower>;
-  /** Of heartbeats. The next begins when a majority has answered this one. */
+  /** The heartbeat round. The next one begins when a majority has answered this one. */
   round: number;
   answered: NodeId[];
-  /** Thesis §6.4: served when this round is answered, and those that wait for the next. */
+  /**
+   * Thesis §6.4: `asking` holds reads to serve when this round is answered, `next` those that wait for the next round.
+   */
   asking: Read[];
   next: Read[];
   /** With `leaseReads`: the lease timer of the current round has not expired. */
   isTimely: boolean;
   /** Thesis §6.4.1: no other node is elected before the timer of this round has expired. */
   leaseRound: number | null;
-  /** Thesis §3.10: to this node leadership is being handed over. */
+  /** Thesis §3.10: the target of a leadership transfer that is in progress. */
   transfer: NodeId | null;
-  /** Not once it has begun to hand over: whoever it has asked may be elected before others' time-outs, and late. */
+  /** False for good once a transfer has begun: the target may be elected late, and before other nodes time out. */
   mayLease: boolean;
-  /** Of the operations that are not committed. */
+  /** Characters of uncommitted operations. */
   uncommittedChars: number;
-  /** With `handOverBeats`: who is to lead instead, and for how many heartbeats in a row it has kept up. */
+  /**
+   * With `handOverBeats`: the voter that should lead instead, and the consecutive heartbeats for which it has kept up.
+   */
   heir: { node: NodeId; beats: number } | null;
-  /** With `catchUpRounds`: a change whose new voters are being brought up to the leader's log. */
+  /** With `catchUpRounds`: a pending change whose new voters are still catching up with the leader's log. */
   catchUp: CatchUp | null;
 }
 
-/** Thesis §4.2.1. */
+/** Catching up before voting (thesis §4.2.1). */
 export interface CatchUp extends Members {
-  /** Who has asked for the change, and is told if it is refused. */
+  /** The node that requested the change. It is notified if the change is refused. */
   asker: NodeId;
-  /** The voters to come. */
+  /** The future voters. */
   newcomers: NodeId[];
-  /** 1, 2, 3 …; over when all newcomers have the log up to `target`, where it ended when the round began. */
+  /** Counts from 1. A round ends when all newcomers have the log up to `target`, its end when the round began. */
   round: number;
   target: number;
-  /** The round has taken longer than the least election time-out. */
+  /** The round has taken longer than the shortest election timeout. */
   isSlow: boolean;
-  /** How far all of them had come, in sum, when the timer was set last. */
+  /** The sum of the newcomers' match indices when the timer was last set. */
   progress: number;
 }
 
 export type Role =
-  /** `hasHeard`: from its leader, within the least election time-out. Then it helps nobody else to lead. */
+  /**
+   * `hasHeard`: the leader has sent a message within the shortest election timeout, so this node helps no other node to
+   * lead.
+   */
   | { is: "follower"; leader: NodeId | null; hasHeard: boolean; incoming: Incoming | null }
   | { is: "preCandidate"; votes: NodeId[] }
   | { is: "candidate"; votes: NodeId[] }
@@ -120,25 +136,25 @@ export type Raft = {
     votedFor: NodeId | null;
     log: Log;
     snapshot: Snapshot;
-    /** The journal contains chunks of a snapshot that was not received completely. */
+    /** The journal contains chunks of an incomplete snapshot. */
     hasReceived: boolean;
     commitIndex: number;
-    /** The last one in the log, committed or not, and where it stands. */
+    /** The latest configuration in the log, committed or not, and the index of its entry. */
     configuration: Configuration & { index: number };
     role: Role;
-    /** Commands that were proposed here while no leader was known. */
+    /** Commands proposed here while no leader was known. */
     waiting: Command[];
-    /** Reads that were asked for here, and wait until all up to their index has been told. */
+    /** Reads requested here that wait until the entries up to their index are emitted. */
     reads: Omit<Read, "node">[];
-    /** Commands that were dropped here since too much waited already. */
+    /** The number of commands dropped here because too many were waiting. */
     dropped: number;
-    /** How often this node has handed over to one that stands before it. */
+    /** How often this node has transferred leadership to a voter with a better priority. */
     handOvers: number;
   };
-  message: /** Would a node vote? `term` is that of the election to come. Changes nothing where it arrives. */
+  message: /** Asks whether a node would vote. `term` is the term of the future election. The receiver's state does not change. */
     | { type: "requestPreVote"; term: number; lastIndex: number; lastTerm: number }
     | { type: "preVote"; term: number; isGranted: boolean }
-    /** `isTransfer`: the leader has asked for this election. */
+    /** `isTransfer`: the leader requested this election. */
     | { type: "requestVote"; term: number; lastIndex: number; lastTerm: number; isTransfer: boolean }
     | { type: "vote"; term: number; isGranted: boolean }
     | {
@@ -150,7 +166,10 @@ export type Raft = {
         commitIndex: number;
       }
     | { type: "appended"; term: number; matchIndex: number }
-    /** `conflictTerm`: of the entry at `previousIndex`, or null if there is none; `conflictIndex`: the first of that term, or the end of the log. */
+    /**
+     * `conflictTerm` is the term of the entry at `previousIndex`, null if there is no such entry. `conflictIndex` is
+     * the first index of that term, or one past the end of the log.
+     */
     | {
         type: "rejected";
         term: number;
@@ -158,7 +177,7 @@ export type Raft = {
         conflictTerm: number | null;
         conflictIndex: number;
       }
-    /** With `tellsCommit`; not answered. */
+    /** With `tellsCommit`. It is not answered. */
     | { type: "committed"; term: number; commitIndex: number }
     | { type: "heartbeat"; term: number; round: number; commitIndex: number }
     | { type: "heartbeatAnswered"; term: number; round: number }
@@ -168,17 +187,17 @@ export type Raft = {
         index: number;
         lastTerm: number;
         configuration: Configuration;
-        /** The number of the chunk, from 0. */
+        /** The index of the chunk, from 0. */
         part: number;
         chunk: Chunk;
         isLast: boolean;
       }
     | { type: "chunkReceived"; term: number; index: number; received: number }
     | { type: "timeoutNow"; term: number }
-    /** What was given to a node that does not lead, to the node that does. */
+    /** Passes a request from a follower to the leader. */
     | { type: "forward"; request: Forwarded }
     | { type: "readIndex"; read: number; index: number }
-    /** To whoever asked for the change. */
+    /** Sent to the node that requested the change. */
     | ({ type: "changeRefused"; reason: Refusal } & Members);
   timer: "election" | "heartbeat" | "quorum" | "transfer" | "catchUp" | LeaseTimer;
   command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
@@ -209,7 +228,7 @@ export type Forwarded =
 
 type State = Raft["state"];
 
-/** Who leads the current term in this node's eyes. */
+/** @returns the leader of the current term as far as this node knows. */
 export function leaderOf({ role }: State, self: NodeId): NodeId | null {
   if (role.is === "leader") return self;
   return role.is === "follower" ? role.leader : null;

@@ -1,4 +1,6 @@
-/** What bully promises, in the words of Coulouris et al. §15.3, and what its nodes look like: of the book's and of the extended one. */
+/**
+ * Properties, costs and roles of the bully election, in the terms of Coulouris et al. §15.3. Both versions share them.
+ */
 import type { NodeId, Property, TimerOf, Vocabulary, World } from "../../../core/protocol.ts";
 
 interface State {
@@ -10,7 +12,7 @@ interface Electing extends Vocabulary {
   state: State;
 }
 
-/** The node that should lead, and in words. */
+/** The node that should lead, and its description in claims. */
 interface Highest<V extends Electing> {
   of(world: World<V["state"]>): NodeId | null;
   readonly words: string;

@@ -5,7 +5,7 @@ import type { Exploration, ExploreOptions } from "../../../check/explore.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type ChangRoberts, changRoberts } from "./chang-roberts.ts";
 
-/** How many messages an election takes that these callers call at once, and that all follow the highest. */
+/** Counts the messages of an election that these nodes call at once. Checks that all nodes follow the highest. */
 function cost(ring: readonly NodeId[], callers: readonly NodeId[]): number {
   const { sim } = electionStage(changRoberts({ ring }), { nodes: ring });
   for (const node of callers) sim.command(node, { type: "call" });
@@ -26,7 +26,7 @@ describe("chang-roberts, the paper's: what it costs", () => {
     expect(cost(ring.toReversed(), ring)).toBe(descending?.messages(nodes));
   });
 
-  it.each([2, 3, 4, 5])("N = %i: on every ring, N·H(N) + N in the mean if all call at once", (nodes) => {
+  it.each([2, 3, 4, 5])("N = %i: on every ring, N·H(N) + N on average if all call at once", (nodes) => {
     const all = rings(nodes).map((ring) => cost(ring, ring));
     const harmonic = range(1, nodes).reduce((sum, k) => sum + 1 / k, 0);
     expect(all.reduce((sum, each) => sum + each, 0) / all.length).toBeCloseTo(nodes * harmonic + nodes, 9);
@@ -48,7 +48,7 @@ describe("chang-roberts, the paper's: every run", () => {
     expect(everyRun(ring)).toMatchObject({ verdict: "holds", states });
   });
 
-  it("over links without order an announcement overtakes a candidate, and a node is a participant for ever: E2", () => {
+  it("on unordered links an announcement overtakes a candidate, and a node stays a participant forever: E2", () => {
     expect(shown(everyRun([0, 1, 2], { network: "bag" }))).toEqual(["violated", "E2 liveness", 9]);
   });
 
@@ -61,8 +61,8 @@ describe("chang-roberts, the paper's: every run", () => {
   });
 });
 
-describe("chang-roberts, the paper's: what it refuses", () => {
-  it("a ring that does not have every node once", () => {
+describe("chang-roberts, the paper's: invalid options", () => {
+  it("rejects a ring that does not list every node once", () => {
     expect(() => changRoberts({ ring: [0, 1, 1] }).init(1, [0])).toThrow(
       "expected chang-roberts.ring to be every node once",
     );

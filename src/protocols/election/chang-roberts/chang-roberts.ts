@@ -1,21 +1,23 @@
 /**
- * Chang–Roberts: on a ring, the highest id is the only one that comes back to its node.
+ * Chang–Roberts: on a ring, only the highest id returns to its node.
  * Chang & Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of Processes",
- * CACM 1979; words of Coulouris et al. §15.3.
+ * CACM 1979; terms of Coulouris et al. §15.3.
  *
- * Assumes   no crashes; reliable FIFO links; everybody has the same ring.
- * Safety    E1: a node that has elected somebody has elected the highest.
- * Liveness  E2: every election ends, and then every node has elected somebody and nobody is a participant.
+ * Assumes   no crashes; reliable FIFO links; all nodes have the same ring.
+ * Safety    E1: a node that has elected a leader has elected the highest node.
+ * Liveness  E2: every election ends, and then every node has elected a leader and no node is a participant.
  * Cost      one caller: 2N (the highest itself) … 3N − 1 (the node after the highest).
- *           All at once: N(N + 1)/2 + N where ids descend in the direction of the ring; N·H(N) + N in the mean over all orders.
+ *           All at once: N(N + 1)/2 + N if ids descend in the direction of the ring; N·H(N) + N on average over all
+ *           orders.
  *
- * With rounds, ranks, resignation and crashes that are told, as processes run it: `extended-chang-roberts.ts`.
+ * `extended-chang-roberts.ts` adds rounds, ranks, resignation and crash notifications. Real processes run that one.
  */
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
 import { ringOption, ringOrder } from "../parts/ranks.ts";
 
+/** Vocabulary of the Chang–Roberts election. */
 export type ChangRoberts = {
   state: {
     part: "participant" | "non-participant";
@@ -29,11 +31,16 @@ export type ChangRoberts = {
 
 const changRobertsOptions = optionTable("chang-roberts", { ring: ringOption });
 
+/** Options of `changRoberts()`. */
 export type ChangRobertsOptions = OptionsOf<typeof changRobertsOptions>;
 
 type State = ChangRoberts["state"];
 type Ctx = Context<ChangRoberts>;
 
+/**
+ * Creates the textbook's Chang–Roberts election. @throws UsageError if an option is unknown, or at `init` if the ring
+ * does not list every node once.
+ */
 export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<ChangRoberts> {
   const { ring } = changRobertsOptions.settle(given);
   const neighbour = ringOrder("chang-roberts.ring", ring);
@@ -54,7 +61,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
   return {
     name: "chang-roberts",
     init(self, peers) {
-      neighbour(self, peers, 1); // Refuses a ring that is none.
+      neighbour(self, peers, 1); // Rejects an invalid ring.
       return { part: "non-participant", elected: null };
     },
     receive: {
@@ -62,10 +69,10 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
         if (id > ctx.self) return forward(state, id, ctx);
         if (id < ctx.self) {
           if (state.part === "non-participant") forward(state, ctx.self, ctx);
-          return; // A participant swallows it: its own id, or a greater one, is on its way.
+          return; // A participant swallows lower ids: its own or a higher id is on its way.
         }
-        if (state.part === "non-participant") return; // A copy of what has been round.
-        settleOn(state, ctx.self, ctx); // Nobody is greater: this node is the coordinator.
+        if (state.part === "non-participant") return; // A duplicate of an id that has gone round.
+        settleOn(state, ctx.self, ctx); // No id is higher, so this node is the coordinator.
         ctx.send(next(ctx), { type: "elected", id });
       },
       elected(state, _from, { id }, ctx) {
@@ -76,7 +83,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
     },
     command: {
       call(state, _command, ctx) {
-        if (state.part === "participant") return; // An election goes on.
+        if (state.part === "participant") return; // An election is in progress.
         if (ctx.peers.length === 0) settleOn(state, ctx.self, ctx);
         else forward(state, ctx.self, ctx);
       },

@@ -1,13 +1,13 @@
 /**
- * Chang–Roberts as processes and `join()` run it: with rounds, ranks, resignation and crashes that are told. The paper's is
- * `chang-roberts.ts`.
+ * The Chang–Roberts election that processes and `join()` run: with rounds, ranks, resignation and crash notifications.
+ * The paper's version is `chang-roberts.ts`.
  *
- * E1 holds of each round and of what ranks highest in it; links need not be FIFO.
+ * E1 holds for the highest rank in each round, and links need not be FIFO.
  *
- * Without a message more: elections are numbered in rounds, so that what is left of an earlier
- * one is known by its number, links need not be FIFO, and copies are harmless; each message carries the rank that is compared. A node that is told of crashes
- * (`suspect`) skips the nodes that it suspects and calls the next round where the ring is mended, since the crash may have
- * taken a message of this one with it.
+ * The additions cost no messages. Elections are numbered in rounds, so nodes recognize messages of earlier elections, and
+ * reordered and duplicate messages are harmless. Each message carries the rank that is compared. A node that is notified
+ * of a crash (`suspect`) skips the suspected node. If that node was its successor or the leader, it calls the next round,
+ * because messages of this round may be lost with it.
  */
 import type { Context, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { natural, real } from "../../../core/shape.ts";
@@ -25,19 +25,20 @@ import {
 } from "../parts/ranks.ts";
 import { changRobertsCosts, changRobertsLiveness } from "./chang-roberts.ts";
 
+/** Vocabulary of the extended Chang–Roberts election. */
 export type ExtendedChangRoberts = {
   state: {
     part: "participant" | "non-participant";
-    /** ⊥ is null. */
+    /** Null represents ⊥. */
     elected: NodeId | null;
-    /** The next one clockwise that is not suspected. */
+    /** The next clockwise node that is not suspected. */
     next: NodeId;
-    /** The latest election that it knows of; 0 before the first. */
+    /** The latest election that the node knows; 0 before the first. */
     round: number;
-    /** Its rank in elections to come, and the one with which it takes part in this round. */
+    /** `rank` counts in future elections, `stoodWith` in the current round. */
     rank: number;
     stoodWith: number;
-    /** Has resigned: it takes part with the lowest rank there is. */
+    /** Has resigned. The node takes part with the lowest possible rank. */
     resigned: boolean;
     /** Ascending. */
     suspected: NodeId[];
@@ -49,28 +50,33 @@ export type ExtendedChangRoberts = {
     | { type: "call" }
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Its rank in the elections to come. */
+    /** Sets the rank for future elections. */
     | { type: "rank"; rank: number }
-    /** Resigns. A leader calls the election of its successor. */
+    /** Resigns. A leader calls an election of its successor. */
     | { type: "resign" }
-    /** Takes a resignation back. */
+    /** Withdraws a resignation. */
     | { type: "stand" };
   event: { type: "elected"; leader: NodeId };
 };
 
 const changRobertsOptions = optionTable("chang-roberts", { ring: ringOption, ranks: ranksOption });
 
+/** Options of `extendedChangRoberts()`. */
 export type ExtendedChangRobertsOptions = OptionsOf<typeof changRobertsOptions>;
 
 type State = ExtendedChangRoberts["state"];
 type Ctx = Context<ExtendedChangRoberts>;
 
+/**
+ * Creates the extended Chang–Roberts election. @throws UsageError if an option is unknown or out of range, or at `init`
+ * if the ring does not list every node once.
+ */
 export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions>): Protocol<ExtendedChangRoberts> {
   const options = changRobertsOptions.settle(given);
   const neighbour = ringOrder("chang-roberts.ring", options.ring);
   const rankAtFirst = settledRank(options.ranks);
 
-  /** The node itself, if it suspects all others. */
+  /** The next clockwise node that is not suspected, or the node itself if it suspects all others. */
   function nextAlive(state: State, ctx: Ctx): NodeId {
     for (let steps = 1; steps <= ctx.peers.length; steps++) {
       const node = neighbour(ctx.self, ctx.peers, steps);
@@ -122,23 +128,23 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
     },
     receive: {
       election(state, _from, { id, rank, round }, ctx) {
-        if (round < state.round) return; // Left over from an earlier election.
-        if (state.suspected.includes(id)) return call(state, ctx); // It would never come back to its node.
+        if (round < state.round) return; // A message of an earlier election.
+        if (state.suspected.includes(id)) return call(state, ctx); // The id would never return to its crashed node.
         if (round > state.round) join(state, round);
-        else if (state.elected !== null) return; // This one is over: a copy.
+        else if (state.elected !== null) return; // A duplicate: this round is over.
         const candidate = { node: id, rank };
         const own = { node: ctx.self, rank: state.stoodWith };
         if (outranks(candidate, own)) return forward(state, candidate, ctx);
         if (id !== ctx.self) {
           if (state.part === "non-participant") forward(state, own, ctx);
-          return; // A participant swallows it: its own id, or a greater one, is on its way.
+          return; // A participant swallows lower ids: its own or a higher id is on its way.
         }
-        settleOn(state, ctx.self, ctx); // Nobody is greater: this node is the coordinator.
+        settleOn(state, ctx.self, ctx); // No id is higher, so this node is the coordinator.
         ctx.send(state.next, { type: "elected", id, round });
       },
       elected(state, _from, { id, round }, ctx) {
         if (round < state.round || (round === state.round && state.elected !== null)) return; // It has gone round.
-        if (state.suspected.includes(id)) return call(state, ctx); // Its coordinator is gone.
+        if (state.suspected.includes(id)) return call(state, ctx); // The coordinator has crashed.
         if (round > state.round) join(state, round);
         settleOn(state, id, ctx);
         ctx.send(state.next, { type: "elected", id, round });
@@ -146,21 +152,21 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
     },
     command: {
       call(state, _command, ctx) {
-        if (state.part === "non-participant") call(state, ctx); // Otherwise an election goes on.
+        if (state.part === "non-participant") call(state, ctx); // Otherwise an election is in progress.
       },
       suspect(state, { node }, ctx) {
         if (!ctx.peers.includes(node) || state.suspected.includes(node)) return;
         include(state.suspected, node);
         const wasNext = state.next === node;
         state.next = nextAlive(state, ctx);
-        if (state.round === 0) return; // Nobody has called yet.
-        if (wasNext || state.elected === node) call(state, ctx); // With its neighbour a message may be gone.
+        if (state.round === 0) return; // No election has been called yet.
+        if (wasNext || state.elected === node) call(state, ctx); // Messages may be lost with the crashed neighbor.
       },
       restore(state, { node }, ctx) {
         if (!state.suspected.includes(node)) return;
         exclude(state.suspected, node);
         state.next = nextAlive(state, ctx);
-        if (state.next === node && state.round > 0) call(state, ctx); // It knows neither the round nor who was elected.
+        if (state.next === node && state.round > 0) call(state, ctx); // The restored node knows neither the round nor the leader.
       },
       rank(state, { rank }) {
         state.rank = rank;
@@ -168,7 +174,7 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
       resign(state, _command, ctx) {
         if (state.resigned) return;
         state.resigned = true;
-        // A node that takes part may still be elected by the round that goes on: the next one makes up for it.
+        // The current round may still elect a resigning participant. The next round corrects that.
         if (state.elected === ctx.self || state.part === "participant") call(state, ctx);
       },
       stand(state, _command, ctx) {
@@ -209,7 +215,7 @@ const properties: Property<ExtendedChangRoberts>[] = [
     claim: "a node that has elected an alive node has elected the one that ranked highest of those alive",
     when: "always",
     holds(world) {
-      let known: State | null = null; // Most say the same.
+      let known: State | null = null; // Most nodes know the same result.
       for (const node of world.alive) {
         const says = world.state(node);
         if (says.elected === null || (says.elected === known?.elected && says.round === known.round)) continue;
@@ -232,7 +238,10 @@ const properties: Property<ExtendedChangRoberts>[] = [
   ...(changRobertsLiveness as unknown as Property<ExtendedChangRoberts>[]),
 ];
 
-/** Or is not alive, or has gone on to the next election, where it may stand with another rank. */
+/**
+ * Whether the leader ranks highest in its round. Also true if it crashed or has joined a later round, maybe with another
+ * rank.
+ */
 function rankedHighest({ alive, state }: World<State>, leader: NodeId, round: number): boolean {
   if (!alive.includes(leader) || state(leader).round !== round) return true;
   const top = { node: leader, rank: state(leader).stoodWith };

@@ -1,83 +1,89 @@
-/** The words of epoch-bully: its state, what is sent, journalled and said, and what can be told from a state. */
+/** The vocabulary of epoch-bully: its state, messages, journal records and events, and functions of its state. */
 import type { Context, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, natural, nullable, real, struct } from "../../../core/shape.ts";
 import { boundMs, type LeaseTimer, leaseOptions, requireLease } from "../../leases.ts";
 import { flag, type OptionsOf, optionTable, positive } from "../../options.ts";
 import { ranksOption } from "../parts/ranks.ts";
 
-/** That nobody else is helped to lead this epoch. At first everybody has promised epoch 0, in which nobody leads, to itself. */
+/**
+ * A promise to help no other node lead this epoch. Initially, each node has promised epoch 0, which has no leader, to
+ * itself.
+ */
 export interface Pledge {
   epoch: number;
   to: NodeId;
 }
 
-/** A term of leadership: who leads an epoch, with which rank. */
+/** A term of leadership: the leader of an epoch, and its rank. */
 export interface Term {
   epoch: number;
   leader: NodeId;
   rank: number;
 }
 
+/** Vocabulary of epoch-bully. */
 export type EpochBully = {
   state: {
     phase: Phase;
-    /** Journalled. Its epoch never goes back. */
+    /** Journaled. Its epoch never decreases. */
     promised: Pledge;
-    /** While the timer `bound` runs: no vote for anybody but the node that the promise was made to. */
+    /** True while the timer `bound` runs: the node votes only for the node that it has promised its vote to. */
     isBound: boolean;
-    /** The last promise known to have been given back by the node that it was made to. */
+    /** The last promise that the promised node is known to have given back. */
     released: Pledge | null;
-    /** The last leader that this node has known. It follows that leader while it is bound to it. */
+    /** The last leader that this node has known. The node follows that leader while it is bound to it. */
     term: Term | null;
-    /** This node's own. */
+    /** This node's own rank. */
     rank: number;
-    /** Whether it stands for election. */
+    /** Whether the node is a candidate. */
     isCandidate: boolean;
-    /** Has let somebody higher go first, and in vain: the next time it does not. Spent by the vote that comes of it. */
+    /**
+     * A higher node objected and then did not lead. Next time this node does not defer. Reset when it requests votes.
+     */
     insists: boolean;
-    /** How many pre-votes in a row have heard from less than a majority in time: each doubles all waits of the next election. */
+    /** Pre-votes in a row that got no majority of answers in time. Each one doubles all waits of the next election. */
     patience: number;
     /** Ascending. */
     suspected: NodeId[];
-    /** How many nodes, this one included, make a majority. */
+    /** The number of nodes, including this one, that form a majority. */
     quorum: number;
   };
-  message: /** May there be an election? Changes nothing for the node that is asked. `promised`: the sender's own, so far. */
+  message: /** Pre-vote: asks for support without changing the receiver's state. `promised`: the sender's promised epoch. */
     | { type: "election"; promised: number; released: Pledge | null; rank: number }
-    /** `boundTo`: nobody else may lead. `isAbove`: stands and outranks the asker. */
+    /** `boundTo`: the only node that may lead. `isAbove`: the sender is a candidate and outranks the receiver. */
     | { type: "answer"; promised: number; boundTo: NodeId | null; isAbove: boolean }
     | { type: "requestVote"; epoch: number; released: Pledge | null }
     | { type: "voteGranted"; epoch: number }
-    /** Announces the leader at first, and then renews its lease, round by round. */
+    /** Announces the leader first, and then renews its lease in every round. */
     | { type: "coordinator"; epoch: number; round: number; rank: number }
     | { type: "confirm"; epoch: number; round: number }
-    /** A majority would have the sender, which outranks the leader of the epoch, in its place. */
+    /** A majority supports the sender, which outranks the leader of the epoch, in its place. */
     | { type: "displace"; epoch: number; rank: number }
-    /** The sender does not lead this epoch, or no longer, and never will again. `successor`: the node that it makes way for. */
+    /** The sender will never lead this epoch, or never again. `successor`: the node that it makes way for. */
     | { type: "resign"; epoch: number; successor: NodeId | null };
-  timer: /** When the next election is called. */
+  timer: /** Calls the next election. */
     | "call"
-    /** When an election that this node has called is given up. */
+    /** Ends an election that this node has called. */
     | "answer"
     | "bound"
     | "renew"
     | LeaseTimer;
-  command: /** Calls an election, unless this node leads, or is bound to somebody higher. */
+  command: /** Calls an election, unless this node leads or is bound to a higher node. */
     | { type: "call" }
-    /** Nobody waits for the answer of a node that is suspected. */
+    /** Elections do not wait for the answer of a suspected node. */
     | { type: "suspect"; node: NodeId }
     | { type: "restore"; node: NodeId }
-    /** Steps down and is no longer a candidate; still follows and votes. */
+    /** Steps down and is no longer a candidate. The node still follows and votes. */
     | { type: "resign" }
-    /** Takes a resignation back. */
+    /** Withdraws a resignation. */
     | { type: "stand" }
-    /** Of this node, from now on. */
+    /** Sets the rank of this node. */
     | { type: "rank"; rank: number };
   event:
     | { type: "elected"; leader: NodeId; epoch: number }
-    /** At the leader: certain that nobody else leads until the deadline. */
+    /** At the leader: no other node leads until the deadline. */
     | { type: "confirmed"; epoch: number }
-    /** At the leader: no longer certain. */
+    /** At the leader: its lease is over. */
     | { type: "deposed"; epoch: number };
   record: { type: "promised"; epoch: number; to: NodeId };
 };
@@ -86,11 +92,11 @@ export type Ctx = Context<EpochBully>;
 
 type Phase =
   | { is: "following" }
-  /** `promised`: the highest epoch that anybody who answered has promised. */
+  /** `promised`: the highest epoch that a responder has promised. */
   | { is: "preVoting"; awaited: NodeId[]; backers: NodeId[]; promised: number }
-  /** A majority backs this node; the leader is asked to make way. */
+  /** A majority supports this node. It has asked the leader to make way. */
   | { is: "displacing"; promised: number }
-  /** Asks for votes for the epoch that it has promised itself. */
+  /** Requests votes for the epoch that it has promised to itself. */
   | { is: "requestingVotes"; votes: NodeId[] }
   | { is: "leading"; round: number; confirms: NodeId[] };
 
@@ -98,14 +104,14 @@ export type State = EpochBully["state"];
 
 export const isSame = (a: Pledge | null, b: Pledge): boolean => a !== null && a.epoch === b.epoch && a.to === b.to;
 
-/** Who leads in this node's eyes: itself, or the node that it is bound to. */
+/** The leader that this node knows: itself, or the node that it is bound to. */
 export function leaderOf({ phase, isBound, promised, term }: State, self: NodeId): NodeId | null {
   if (phase.is === "leading") return self;
   if (!isBound || term === null) return null;
   return term.epoch === promised.epoch && term.leader === promised.to ? term.leader : null;
 }
 
-/** Whether this node stands and outranks another. */
+/** Whether this node is a candidate and outranks another node. */
 export const isAbove = (state: State, self: NodeId, rank: number, node: NodeId): boolean =>
   state.isCandidate && (state.rank > rank || (state.rank === rank && self > node));
 
@@ -119,15 +125,15 @@ export const mayLead = ({ phase }: State): boolean => phase.is === "requestingVo
 export const isConfirmed = ({ phase, quorum }: State): boolean =>
   phase.is === "leading" && phase.confirms.length + 1 >= quorum;
 
-/** Whether this node must not help `node` to lead, as the one that it is sure of now may still lead. */
+/** Whether this node must not help `node` to lead, because its current leader may still lead. */
 export const isBoundAgainst = ({ phase, isBound, promised }: State, node: NodeId): boolean =>
   phase.is === "leading" || (isBound && promised.to !== node);
 
-/** Of a term that has ended, as far as this node knows. Lower epochs are ignored. */
+/** Whether the term has ended, as far as this node knows. Messages of lower epochs are ignored. */
 export const isOver = ({ promised, released }: State, term: Pledge): boolean =>
   term.epoch < promised.epoch || isSame(released, term);
 
-/** A crash is made good within 0.7 s at worst: what is left of 443 ms, a back-off, one wait for the crashed one's answer. */
+/** Failover takes at most 0.7 s: the rest of 443 ms, a back-off, and one wait for the crashed node's answer. */
 export const epochBullyOptions = optionTable(
   "epoch-bully",
   {
@@ -153,17 +159,18 @@ export const epochBullyOptions = optionTable(
   },
 );
 
+/** Options of `epochBully()`. */
 export type EpochBullyOptions = OptionsOf<typeof epochBullyOptions>;
 
-/** Votes take a round trip, and two writes to journals, which may take as long. */
+/** Votes take a round trip and two journal writes, which may take as long. */
 export const VOTE_TRIPS = 2;
 
-/** What follows from the options. */
+/** Durations that follow from the options. */
 interface Timing {
   /** How long a node that votes or confirms is bound. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** A node that lets a higher one go first gives it time for a back-off, a pre-vote and a vote. */
+  /** How long a node defers to a higher one: enough for a back-off, a pre-vote and a vote. */
   readonly deferenceMs: number;
 }
 

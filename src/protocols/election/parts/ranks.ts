@@ -1,4 +1,4 @@
-/** What elections compare: a rank that may be anything that orders (load, length of a log), and ids where ranks are equal. */
+/** Ranks and rings of elections. A rank is any number that orders nodes, such as load or log length. Ids break ties. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, real, type Shape, struct } from "../../../core/shape.ts";
@@ -20,35 +20,35 @@ export const ranksOption = option(
 
 export const outranks = (a: Ranked, b: Ranked): boolean => a.rank > b.rank || (a.rank === b.rank && a.node > b.node);
 
-/** Null of nobody. */
+/** Null if the list is empty. */
 export const highestOf = (all: readonly Ranked[]): Ranked | null =>
   all.reduce<Ranked | null>((top, each) => (top === null || outranks(each, top) ? each : top), null);
 
-/** The rank that a node has as long as nobody has told it another. */
+/** Returns each node's initial rank. The default is its id. */
 export function settledRank(ranks: readonly Ranked[]): (node: NodeId) => number {
   const settled = new Map(ranks.map(({ node, rank }) => [node, rank]));
   return (node) => settled.get(node) ?? node;
 }
 
-/** With it a node takes part that has resigned: it leads only if everybody has. */
+/** The rank of a resigned node. It leads only if all nodes have resigned. */
 const RESIGNED = -Number.MAX_VALUE;
 
-/** The rank with which a node takes part in the next election. */
+/** The rank of a node in the next election. */
 export const standingRank = ({ rank, resigned }: { rank: number; resigned: boolean }): number =>
   resigned ? RESIGNED : rank;
 
-/** Whether it resigned, or took that back, after the election under way or the last had begun. */
+/** Whether the node resigned, or withdrew its resignation, after the current or latest election began. */
 export const hasChangedSides = ({ stoodWith, resigned }: { stoodWith: number; resigned: boolean }): boolean =>
   (stoodWith === RESIGNED) !== resigned;
 
-// The order in which nodes stand on a ring: as an option names it, or ascending by id.
+// The order of the nodes on a ring: as given by an option, or ascending by id.
 
 export const ringOption = option(nodeIds(1_000_000), [], "every node once, clockwise; empty: ascending by id");
 
-/** The neighbour at so many steps clockwise, of 1 to as many as there are peers. */
+/** Returns the neighbor `steps` steps clockwise, from 1 to the number of peers. */
 type Neighbour = (self: NodeId, peers: readonly NodeId[], steps: number) => NodeId;
 
-/** @throws UsageError, by what it returns, for a ring that does not have every node once. */
+/** The returned function throws a UsageError if the ring does not list every node once. */
 export function ringOrder(option: string, ring: readonly NodeId[]): Neighbour {
   const places = new Map(ring.map((node, place) => [node, place]));
   return (self, peers, steps) => {

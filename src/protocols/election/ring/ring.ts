@@ -1,13 +1,15 @@
 /**
- * Ring election with a list: the election message collects who is alive, the coordinator message tells who leads.
+ * Ring election with a list: the election message collects the alive nodes, and the coordinator message announces the
+ * leader.
  * Tanenbaum & van Steen, *Distributed Systems*, §6.5.1: the ring algorithm.
  *
- * Assumes   no crashes during an election, and each before it is told to everybody; reliable links; everybody has the same ring.
- * Safety    E1: at rest, a node that knows a leader knows the highest alive node.
- * Liveness  E2: every election ends, and then everybody alive knows a leader.
- * Cost      2N messages over N alive nodes and one caller; 2N more for each that calls at the same time.
+ * Assumes   no crashes during an election; earlier crashes are reported to all nodes; reliable links; all nodes have the
+ *           same ring.
+ * Safety    E1: when idle, a node that knows a leader knows the highest alive node.
+ * Liveness  E2: every election ends, and then every alive node knows a leader.
+ * Cost      2N messages over N alive nodes and one caller; 2N more for each node that calls at the same time.
  *
- * With receipts, numbered laps, ranks and resignation, as processes run it: `extended-ring.ts`.
+ * `extended-ring.ts` adds receipts, numbered laps, ranks and resignation. Real processes run that one.
  */
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { list, natural } from "../../../core/shape.ts";
@@ -15,11 +17,12 @@ import { exclude, include } from "../../node-set.ts";
 import { type OptionsOf, optionTable } from "../../options.ts";
 import { ringOption, ringOrder } from "../parts/ranks.ts";
 
-/** Who is alive, in the order of the ring; the first is its caller, where it is removed. */
+/** The alive nodes in ring order. The first is the lap's caller, which removes it. */
 interface Lap {
   list: NodeId[];
 }
 
+/** Vocabulary of the ring election. */
 export type Ring = {
   state: {
     phase: "idle" | "calling" | "taking part";
@@ -35,16 +38,21 @@ export type Ring = {
 
 const ringOptions = optionTable("ring", { ring: ringOption });
 
+/** Options of `ring()`. */
 export type RingOptions = OptionsOf<typeof ringOptions>;
 
 type State = Ring["state"];
 type Ctx = Context<Ring>;
 
+/**
+ * Creates the textbook's ring election. @throws UsageError if an option is unknown, or at `init` if the ring does not
+ * list every node once.
+ */
 export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
   const options = ringOptions.settle(given);
   const neighbour = ringOrder("ring.ring", options.ring);
 
-  /** The next one that is not suspected; the node itself, if it suspects all others. */
+  /** The next clockwise node that is not suspected, or the node itself if it suspects all others. */
   function successor(state: State, { self, peers }: Ctx): NodeId {
     for (let steps = 1; steps <= peers.length; steps++) {
       const node = neighbour(self, peers, steps);
@@ -70,13 +78,13 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
   return {
     name: "ring",
     init(self, peers) {
-      neighbour(self, peers, 1); // Refuses a ring that is none.
+      neighbour(self, peers, 1); // Rejects an invalid ring.
       return { phase: "idle", leader: null, suspected: [] };
     },
     receive: {
       election(state, _from, { list: members }, ctx) {
         if (members[0] === ctx.self) {
-          if (state.phase !== "calling") return; // A copy: its announcement is under way.
+          if (state.phase !== "calling") return; // A duplicate: its announcement has been sent.
           follow(state, members, ctx);
           return ctx.send(successor(state, ctx), { type: "coordinator", list: members });
         }
@@ -87,13 +95,13 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
       },
       coordinator(state, _from, { list: members }, ctx) {
         if (members[0] === ctx.self || members.length === 0) return; // It has gone round.
-        if (state.phase !== "calling") follow(state, members, ctx); // A caller awaits its own lap.
+        if (state.phase !== "calling") follow(state, members, ctx); // A caller waits for its own lap.
         ctx.send(successor(state, ctx), { type: "coordinator", list: members });
       },
     },
     command: {
       call(state, _command, ctx) {
-        if (state.phase !== "calling") call(state, ctx); // Otherwise it does already.
+        if (state.phase !== "calling") call(state, ctx); // Otherwise it is calling already.
       },
       suspect(state, { node }, ctx) {
         include(state.suspected, node);

@@ -1,13 +1,15 @@
 /**
- * A central server that others elect: every node can serve, and a change of server interrupts nobody who is inside. This
- * is all of `../elected-server.ts` but the election, of which commands tell: one election may drive any number of locks.
+ * A central server whose role is assigned by an election: every node can serve, and a change of server does not interrupt
+ * a node inside. This is `../elected-server.ts` without the election. The election's outcome arrives as commands, so one
+ * election can serve any number of locks.
  *
- * A permission is a lease. A node that asks or renews arms a timer as it *sends*, and is certain until that timer runs out
- * once the answer names that very sending; the server takes the permission back only when it has not heard of the holder
- * for longer than that, counted from when it *received*. So no delay can make two nodes certain at once.
+ * A permission is a lease. A node that requests or renews it arms a timer when it *sends* the message. If the reply names
+ * that message, the node holds the lease until the timer expires. The server reclaims the permission only after a longer
+ * time without messages from the holder, counted from when it *received* the last one. So no delay can make two nodes
+ * hold the lease at once.
  *
- * A new server may not know who holds what its predecessor has granted. It asks everybody before it grants anything, or
- * waits until all of that must have run out. A node that has heard of its epoch takes nothing from a server of a lower one.
+ * A new server may not know who holds a grant of its predecessor. Before it grants anything, it asks all nodes or waits
+ * until any such grant has expired. A node that knows the server's epoch ignores servers of lower epochs.
  */
 import type { NodeId, Property, Protocol } from "../../../core/protocol.ts";
 import { natural, real, struct } from "../../../core/shape.ts";
@@ -68,20 +70,22 @@ const declarations: Pick<Protocol<LockService>, "shapes" | "source" | "assumes" 
   }),
 };
 
-/** A lease outlasts a change of server, which takes an epoch-bully 0.7 s at worst. */
+/** A lease lasts longer than a change of server, which takes epoch-bully at most 0.7 s. */
 const lockServiceOptions = optionTable("elected-server", leaseOptions(1_000, 200), requireLease);
 
+/** Options of `lockService()`. */
 export type LockServiceOptions = OptionsOf<typeof lockServiceOptions>;
 
 type Message = LockService["message"];
 type Said<T extends Message["type"]> = Extract<Message, { type: T }>;
 
+/** Creates the lock service. @throws UsageError if an option is unknown or out of range. */
 export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockService> {
   const { leaseMs, renewMs, drift } = lockServiceOptions.settle(given);
   const reclaimMs = boundMs(leaseMs, drift);
   const serving = serverHandlers({ renewMs, reclaimMs, tell });
 
-  /** What a node tells itself is no message. */
+  /** A node handles messages to itself directly, without sending them. */
   function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
     if (to === ctx.self) hear(state, ctx.self, message, ctx);
     else ctx.send(to, message);
@@ -94,7 +98,7 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
     return serving.hear(from, message, state, ctx);
   }
 
-  /** Certain from now on, if a server answers this very sending. */
+  /** Starts a lease that counts from now if a server answers this message. */
   function nextRound(state: State, ctx: Ctx): void {
     state.requestId.round += 1;
     const timer = leaseTimer(state.requestId.round);
@@ -106,12 +110,12 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
   function ask(state: State, ctx: Ctx): void {
     const { server, epoch } = state;
     ctx.setTimer("renew", renewMs);
-    if (server === null) return; // It asks as soon as there is one.
+    if (server === null) return; // It sends the request once it learns of a server.
     nextRound(state, ctx);
     tell(server, { type: "request", epoch, requestId: { ...state.requestId } }, state, ctx);
   }
 
-  /** A round that is not confirmed is sent again: what it will be worth still counts from the first time. */
+  /** Sends an unconfirmed round again. Its lease still counts from when it was first sent. */
   function renew(state: State, ctx: Ctx): void {
     const { server, epoch, token } = state;
     ctx.setTimer("renew", renewMs);
@@ -126,12 +130,12 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
   }
 
   function granted({ epoch, token, requestId }: Said<"grant">, state: State, ctx: Ctx): void {
-    if (epoch !== state.epoch || state.server === null) return; // The present server has been told that there was none.
+    if (epoch !== state.epoch || state.server === null) return; // The current server has received `empty` from this node.
     const isMine = requestId.run === state.requestId.run && requestId.request === state.requestId.request;
     if (isMine && state.section === "held") return renewed({ type: "renewed", token, requestId }, state, ctx);
     if (!isMine || state.section === "released")
-      return tell(state.server, { type: "release", epoch, token }, state, ctx); // Nobody waits for it any more.
-    if (!isInTime(state, requestId)) return; // It asks again soon.
+      return tell(state.server, { type: "release", epoch, token }, state, ctx); // The request is no longer pending.
+    if (!isInTime(state, requestId)) return; // It repeats the request soon.
     state.section = "held";
     state.token = token;
     ctx.emit({ type: "entered", token });
@@ -179,7 +183,7 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released" || state.isDeparting) return; // It asks already, is inside, or about to end.
+        if (state.section !== "released" || state.isDeparting) return; // It is waiting or inside already, or about to stop.
         if (!state.isNumbered) {
           state.requestId.run += 1;
           state.isNumbered = true;
@@ -191,10 +195,10 @@ export function lockService(given?: Partial<LockServiceOptions>): Protocol<LockS
       },
       exit(state, _command, ctx) {
         const { section, server, epoch, token } = state;
-        if (section === "released") return; // It neither asks nor is inside.
+        if (section === "released") return; // It is neither waiting nor inside.
         leave(state, ctx);
         if (section === "held") ctx.emit({ type: "exited" });
-        if (server === null) return; // The next server is told when it asks.
+        if (server === null) return; // The next server learns it by its `recall`.
         if (section === "held") tell(server, { type: "release", epoch, token }, state, ctx);
         else tell(server, { type: "withdraw", epoch, requestId: { ...state.requestId } }, state, ctx);
       },
@@ -235,7 +239,7 @@ const initial = (): State => ({
   service: null,
 });
 
-/** Whether the answer to that sending still makes anybody certain. */
+/** Whether a reply to that message still starts a valid lease. */
 const isInTime = ({ requestId, running }: State, { run, round }: RequestId): boolean =>
   run === requestId.run && round > requestId.round - 2 && running.includes(leaseTimer(round));
 
@@ -244,7 +248,7 @@ function renewed({ token, requestId }: Said<"renewed">, state: State, ctx: Ctx):
   if (requestId.round > state.confirmed) confirm(requestId.round, state, ctx);
 }
 
-/** The certainty of this round takes the place of that of the round before. */
+/** The lease of this round replaces the lease of the round before. */
 function confirm(round: number, state: State, ctx: Ctx): void {
   state.confirmed = round;
   if (round === state.requestId.round) stop(leaseTimer(round - 1), state, ctx);

@@ -1,20 +1,20 @@
 /**
- * Token ring that survives its holder: a lost token is made anew in a higher epoch, for which a majority has voted.
- * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, for the ring and the election of who makes the
- * token; leases as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism", SOSP 1989.
+ * Token ring that survives a crash of the holder: a lost token is replaced in a higher epoch, after a vote of a majority.
+ * Le Lann, "Distributed Systems: Towards a Formal Approach", IFIP 1977, for the ring and the election of the node that
+ * creates the token; leases as in Gray & Cheriton, "Leases: An Efficient Fault-Tolerant Mechanism", SOSP 1989.
  *
- * Assumes   crash-recovery nodes that keep their journal; what is sent to a process that crashes does not reach its next
- *           run; a majority is up and connected, and in the end messages are faster than leases, for liveness only.
- * Safety    at most one token an epoch, so no two entries carry the same token: under any delay, loss, duplication,
- *           partition, crash and recovery. ME1: at most one node is inside, while the speeds of clocks are right to within
- *           `drift`; delays do not matter. Not ME3: the order of entries is that of the ring.
- * Liveness  ME2: every request of a node that stays up and connected to a majority is granted in the end.
- * Cost      as a token ring: N messages a round, and none for an entry while a round takes less than `renewMs`. Otherwise
- *           2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to make a new token.
+ * Assumes   crash-recovery nodes that keep their journal; messages to a process that crashes do not reach its next run;
+ *           for liveness only, a connected majority is up, and messages are eventually faster than leases.
+ * Safety    at most one token per epoch, so no two entries have the same token: under any delay, loss, duplication,
+ *           partition, crash and recovery. ME1: at most one node is inside while clock speeds are accurate to within
+ *           `drift`, under any delays. Not ME3: entries follow the order of the ring.
+ * Liveness  ME2: every request of a node that stays up and connected to a majority is eventually granted.
+ * Cost      as a token ring: N messages per round, and none for an entry while a round takes less than `renewMs`.
+ *           Otherwise 2(N − 1) for an entry, and for each `renewMs` inside. 2(N − 1) to create a new token.
  *
- * A node that has seen the token, or voted for a new one, votes for no other for a lease and its margin. So a node is
- * certain of its token for `leaseMs` from the time at which it asked, or passed the token on, once a majority has
- * answered since, or has had the token in its hands. It is told that its permission is lost before anybody else can get it.
+ * A node that has seen the token, or voted for a new one, votes for no other for a lease and its margin. So the holder's
+ * lease lasts `leaseMs` from when it sent a renewal or passed the token on, once a majority has answered since, or has
+ * held the token. The holder learns that it has lost its permission before another node can acquire it.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -35,67 +35,71 @@ import {
   type Section,
 } from "../family/workload.ts";
 
+/** Vocabulary of the epoch token ring. */
 export type EpochTokenRing = {
   state: {
     section: Section;
-    /** The others, clockwise from here. */
+    /** The other nodes, clockwise from this one. */
     successors: NodeId[];
-    /** Tokens and renewals of lower epochs are dropped. */
+    /** The node ignores tokens and renewals of lower epochs. */
     epoch: number;
-    /** The highest epoch that this node has promised, to which node, or has seen. Journalled. */
+    /** The highest epoch that this node has seen or promised, and the promised node. Journaled. */
     promised: number;
     promisedTo: NodeId | null;
     token: Token | null;
-    /** How often the token had been passed on when it was here last: a copy of a message is dropped. */
+    /** The token's hop count when it was last here. Detects duplicate messages. */
     hops: number;
     watch: Watch;
-    /** The timer until whose end this node is certain of its token. */
+    /** The timer that ends this node's current lease. */
     certain: LeaseTimer | null;
-    /** What will make it certain for longer. */
+    /** The round that will extend the lease. */
     round: Round | null;
-    /** Rounds asked for the entry that this node waits for or is in. */
+    /** The number of renewal rounds for the current request or entry. */
     rounds: number;
-    /** Who is alive after all: it gets the token again. Ascending. */
+    /** Nodes that turned out to be alive, ascending. They get the token again. */
     heard: NodeId[];
-    /** By a failure detector, where there is one. Ascending. */
+    /** Nodes suspected by a failure detector, if there is one. Ascending. */
     suspected: NodeId[];
   };
   message:
     | ({ type: "token"; epoch: number; hops: number } & Token)
-    /** May I make the token of this epoch? */
+    /** Requests a vote to create the token of this epoch. */
     | { type: "requestVote"; epoch: number }
     | { type: "voteGranted"; epoch: number }
-    /** No: either the token has been seen, or an epoch that high has been promised to another. */
+    /** The sender has seen the token recently, or has promised an epoch that is at least as high to another node. */
     | { type: "voteRefused"; promised: number }
-    /** The holder asks whether its token counts. */
+    /** The holder asks whether its token is still valid. */
     | { type: "renew"; token: number; round: number }
     | { type: "confirm"; token: number; round: number };
   timer: "pass" | "watch" | "renew" | LeaseTimer;
-  /** `enter` counts when released, `exit` when held; while waiting it takes the request back. */
+  /** `enter` is ignored unless released. `exit` leaves, or withdraws the request while waiting. */
   command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** It is certain until the deadline. */
+    /** The lease lasts until the deadline. */
     | { type: "confirmed"; token: number }
-    /** Somebody else may be inside from now on. */
+    /** From now on, another node may be inside. */
     | { type: "lost"; token: number };
   record: { type: "promised"; epoch: number; to: NodeId | null };
 };
 
 interface Token {
-  /** How many entries there have been in this epoch. */
+  /** The number of entries in this epoch. */
   entries: number;
-  /** Who is passed over: it did not answer when the token was made. Ascending. */
+  /** Nodes to skip, ascending. They did not answer when the token was created. */
   skipped: NodeId[];
-  /** Who has had it, the latest last, each once. */
+  /** The nodes that have held it, each once, the latest last. */
   lap: NodeId[];
 }
 
-/** Has seen the token lately, or voted for one; misses it; asks for votes to make it, which some have refused. */
+/**
+ * `guarding`: has seen the token recently, or voted for one. `missing`: misses the token. `requestingVotes`: requests
+ * votes to create it; `beyond` comes from refusals.
+ */
 type Watch = { is: "guarding" } | { is: "missing" } | { is: "requestingVotes"; votes: NodeId[]; beyond: number };
 
-/** `number` 0: a lap of the token, or a vote. */
+/** `number` 0 is a lap of the token, or a vote. */
 interface Round {
   by: LeaseTimer;
   number: number;
@@ -153,7 +157,7 @@ const declarations: Pick<
   view: ({ section, token, epoch }) => ({ role: token === null ? section : `${section}, with the token`, term: epoch }),
 };
 
-/** A token that is lost with its holder is replaced within a second. */
+/** A token lost with its holder is replaced within a second. */
 const epochTokenRingOptions = optionTable(
   "epoch-token-ring",
   {
@@ -164,15 +168,22 @@ const epochTokenRingOptions = optionTable(
   requireLease,
 );
 
+/** Options of `epochTokenRing()`. */
 export type EpochTokenRingOptions = OptionsOf<typeof epochTokenRingOptions>;
 
 const { defaults } = epochTokenRingOptions;
-/** Before a node was started the lock may have had the usual lease: members that put names away forget their options. */
+/**
+ * Before the restart, the lock may have had the default lease: members that close a name do not remember its options.
+ */
 const USUAL_GUARD_MS = boundMs(defaults.leaseMs, defaults.drift);
 
 type State = EpochTokenRing["state"];
 type Ctx = Context<EpochTokenRing>;
 
+/**
+ * Creates the epoch token ring. @throws UsageError if an option is unknown or out of range, or at `init` if the ring does
+ * not list every node once.
+ */
 export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol<EpochTokenRing> {
   const { ring, idleMs, leaseMs, renewMs, drift } = epochTokenRingOptions.settle(given);
   const guardMs = boundMs(leaseMs, drift);
@@ -188,7 +199,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     if (token === null || section !== "released") return;
     const skipped = token.skipped.filter((node) => !heard.includes(node));
     const next = state.successors.find((node) => !skipped.includes(node) && !suspected.includes(node));
-    if (next === undefined) return ctx.setTimer("pass", idleMs); // There is nobody to pass it on to.
+    if (next === undefined) return ctx.setTimer("pass", idleMs); // No node to pass it to.
     state.hops += 1;
     const lap = [...token.lap.filter((node) => node !== ctx.self), ctx.self];
     ctx.send(next, { type: "token", epoch, hops: state.hops, entries: token.entries, skipped, lap });
@@ -197,9 +208,9 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     beginLease("leaseEven", 0, state, ctx);
   }
 
-  // Certainty.
+  // Leases.
 
-  /** Whatever is answered from now on counts until `by` runs out, and this node itself keeps to it. */
+  /** Starts a lease: replies from now on count until `by` expires. This node guards the token as well. */
   function beginLease(by: LeaseTimer, number: number, state: State, ctx: Ctx): void {
     ctx.setTimer(by, leaseMs);
     ctx.setTimer("renew", renewMs);
@@ -215,14 +226,14 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
 
   // A new token.
 
-  /** For a while this node votes for nobody, and it stops asking for votes itself. */
+  /** For a while, this node votes for no other node and requests no votes. */
   function guard(state: State, ctx: Ctx, forMs = guardMs): void {
     state.watch = { is: "guarding" };
     ctx.setTimer("watch", forMs);
   }
 
   function callVote(epoch: number, state: State, ctx: Ctx): void {
-    if (epoch >= EPOCHS) return; // It would make no safe integer. At a loss a second this takes a year.
+    if (epoch >= EPOCHS) return; // The token would not be a safe integer. With one loss per second this takes a year.
     drop(state, ctx);
     beginLease("leaseEven", 0, state, ctx);
     promise(epoch, ctx.self, state, ctx);
@@ -231,7 +242,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
   }
 
   function requestVotes(state: State, ctx: Ctx): void {
-    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // Chance keeps two from calling votes against each other for ever.
+    ctx.setTimer("watch", [renewMs, 2 * renewMs]); // Randomness prevents two nodes from competing for votes forever.
     ctx.broadcast({ type: "requestVote", epoch: state.promised });
     makeIfGranted(state, ctx);
   }
@@ -246,10 +257,10 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     take(state, ctx);
   }
 
-  /** False if the epoch is over. Otherwise this node votes for nobody for a while. */
+  /** Returns false if the epoch is over. Otherwise this node votes for no other node for a while. */
   function witness(epoch: number, state: State, ctx: Ctx): boolean {
     if (epoch < state.epoch) return false;
-    // Who had the token before this node called a vote does not count for the lease that the vote began.
+    // Earlier holders of the token do not count for the lease that this node's vote began.
     if (epoch > state.epoch || state.watch.is === "requestingVotes") drop(state, ctx);
     if (epoch > state.promised) promise(epoch, null, state, ctx);
     if (epoch > state.epoch) Object.assign(state, { epoch, hops: 0 });
@@ -313,7 +324,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       },
       voteGranted(state, from, { epoch }, ctx) {
         include(state.heard, from);
-        if (state.watch.is !== "requestingVotes" || epoch !== state.promised) return; // Of a vote that is over.
+        if (state.watch.is !== "requestingVotes" || epoch !== state.promised) return; // For a vote that is over.
         include(state.watch.votes, from);
         makeIfGranted(state, ctx);
       },
@@ -322,11 +333,11 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
       },
       renew(state, from, { token, round }, ctx) {
         if (witness(epochOf(token), state, ctx)) ctx.send(from, { type: "confirm", token, round });
-        else include(state.heard, from); // It was passed over while it was out of reach, and keeps a token that is over.
+        else include(state.heard, from); // It was skipped while unreachable, and holds an outdated token.
       },
       confirm(state, from, { token, round }, ctx) {
         const isAwaited = state.token !== null && token === number(state, state.token) && round === state.round?.number;
-        if (!isAwaited || state.round === null) return; // Of a round that is over.
+        if (!isAwaited || state.round === null) return; // For a round that is over.
         include(state.round.confirmed, from);
         concludeIfConfirmed(state, ctx);
       },
@@ -352,7 +363,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         state.section = "wanted";
         if (state.token !== null) take(state, ctx);
       },
@@ -361,7 +372,7 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
         if (section === "released") return; // It is not inside.
         state.section = "released";
         if (section === "held") ctx.emit({ type: "exited" });
-        else if (token !== null) token.entries += 1; // Confirmations of this number may be on their way.
+        else if (token !== null) token.entries += 1; // Confirmations for this number may be in flight.
         pass(state, ctx);
       },
       suspect: (state, { node }) => include(state.suspected, node),
@@ -378,15 +389,15 @@ export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol
 const isMajority = (others: readonly NodeId[], ctx: Ctx): boolean =>
   others.length + 1 >= majority(ctx.peers.length + 1);
 
-/** The number of the entry that this node is in, or will be in with the token that it has. */
+/** The number of the current entry, or of the next entry with the current token. */
 const number = ({ section, epoch }: State, { entries }: Token): number =>
   fence(epoch, section === "held" ? entries : entries + 1);
 
 function enter(state: State, ctx: Ctx): void {
   const { token, certain } = state;
-  if (token === null || certain === null) return; // Neither is so where it is called.
+  if (token === null || certain === null) return; // Not possible at the call sites.
   ctx.cancelTimer("pass");
-  if (token.entries + 1 >= ENTRIES) return drop(state, ctx); // The numbers of this epoch are used up.
+  if (token.entries + 1 >= ENTRIES) return drop(state, ctx); // The tokens of this epoch are used up.
   token.entries += 1;
   state.section = "held";
   const entered = number(state, token);
@@ -394,7 +405,7 @@ function enter(state: State, ctx: Ctx): void {
   ctx.emit({ type: "confirmed", token: entered }, certain);
 }
 
-/** The token is not this node's any more, and if it was inside it has lost its permission. */
+/** Gives up the token. If the node was inside, it loses its permission. */
 function drop(state: State, ctx: Ctx): void {
   const { token, section } = state;
   forgetLeases(state, ctx);
@@ -413,7 +424,7 @@ function askToConfirm(state: State, ctx: Ctx): void {
   for (const peer of ctx.peers)
     if (!round.confirmed.includes(peer))
       ctx.send(peer, { type: "renew", token: number(state, token), round: round.number });
-  concludeIfConfirmed(state, ctx); // Alone, it has nobody to wait for.
+  concludeIfConfirmed(state, ctx); // A single node needs no confirmation.
 }
 
 function concludeIfConfirmed(state: State, ctx: Ctx): void {
@@ -433,10 +444,10 @@ function forgetLeases(state: State, ctx: Ctx): void {
 
 function leaseOut(by: LeaseTimer, state: State, ctx: Ctx): void {
   const { section, token, certain, round } = state;
-  if (round?.by === by) state.round = null; // Answers to it would come too late.
+  if (round?.by === by) state.round = null; // Replies would come too late.
   if (certain === by) state.certain = null;
   if (token === null || section === "released") return;
-  // The node that a waiting holder needs may have promised a higher epoch: asking on and on it would only keep the new token away.
+  // A waiting holder may need a node that has promised a higher epoch. Endless renewals would only delay the new token.
   if (by === (section === "held" ? certain : round?.by)) drop(state, ctx);
 }
 
@@ -445,7 +456,7 @@ function promise(epoch: number, to: NodeId | null, state: State, ctx: Ctx): void
   ctx.compact([{ type: "promised", epoch, to }]);
 }
 
-/** All nodes, from the first of the ring on. */
+/** All nodes, starting from the first one on the ring. */
 function clockwise(ring: readonly NodeId[], self: NodeId, peers: readonly NodeId[]): readonly NodeId[] {
   const nodes = [...peers, self].sort((a, b) => a - b);
   if (ring.length === 0) return nodes;

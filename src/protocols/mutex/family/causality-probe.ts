@@ -1,6 +1,6 @@
 /**
- * The causality probe: a node that asks to enter tells everybody so, beside the algorithm. Then one request can have happened
- * before another though none of the algorithm's own messages connects them, which is what ME3 is about.
+ * The causality probe: in addition to running the algorithm, a node that requests to enter notifies all other nodes. So
+ * one request can happen before another without any message of the algorithm itself, which is the case that ME3 is about.
  * Coulouris et al. §15.2: "if one request to enter the critical section happened-before another, then entry to the
  * critical section is granted in that order".
  */
@@ -10,13 +10,13 @@ import { list, natural, struct } from "../../../core/shape.ts";
 import type { AnyMaker } from "../../system.ts";
 import type { Mutex, Section } from "./workload.ts";
 
-/** How often each node is known to have asked. Ascending by node; nodes that have not asked are left out. */
+/** The number of known requests of each node, ascending by node. Nodes without requests are omitted. */
 type Requests = { node: NodeId; count: number }[];
 
 interface Heard {
-  /** What this node has been told, and its own. */
+  /** All requests that this node knows, including its own. */
   heard: Requests;
-  /** What it knew of when it asked last. */
+  /** The requests that it knew when it made its last request. */
   known: Requests;
 }
 
@@ -24,13 +24,13 @@ type Told = { type: "told"; time: number; heard: Requests };
 
 const countOf = (requests: Requests, of: NodeId): number => requests.find(({ node }) => node === of)?.count ?? 0;
 
-/** Each request that either knows of. */
+/** All requests that either list contains. */
 function merged(a: Requests, b: Requests): Requests {
   const nodes = [...new Set([...a, ...b].map(({ node }) => node))].sort((p, q) => p - q);
   return nodes.map((node) => ({ node, count: Math.max(countOf(a, node), countOf(b, node)) }));
 }
 
-/** The same algorithm with the probe. Lamport's clock, where it has one, counts the probe's messages as well. */
+/** Adds the probe to an algorithm. If the algorithm has a Lamport clock, it counts the probe's messages as well. */
 export function causalityProbe<M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
 ): (options?: O) => Protocol<M> {
@@ -66,7 +66,7 @@ export function causalityProbe<M extends Mutex, O extends object>(
   };
 }
 
-/** The variant of the registry. */
+/** The registry variant of an algorithm with the probe. */
 export const probed = (mutex: AnyMaker) => ({
   summary:
     "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
@@ -75,7 +75,7 @@ export const probed = (mutex: AnyMaker) => ({
 
 const requests = list(struct<Requests[number]>({ node: natural, count: natural }), 10_000);
 
-/** What there is to know of any of them. */
+/** The part of a mutual exclusion algorithm that the probe relies on. */
 type Plain = { state: { section: Section | { is: Section }; clock?: number }; command: { type: "enter" } };
 type Probing = { state: StateOf<Plain> & Heard; message: Told; command: { type: "enter" } };
 

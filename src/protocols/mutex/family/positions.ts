@@ -1,4 +1,4 @@
-/** How mutual exclusions stand: who has the token, who has whose vote, whose requests wait where. */
+/** Positions of nodes in mutual exclusion algorithms: tokens, votes and waiting requests. */
 import { positioned, present } from "../../presentation.ts";
 import type { CentralServer } from "../central-server.ts";
 import type { LockService } from "../elected-server/server.ts";
@@ -28,7 +28,7 @@ export const onTree = positioned<Raymond["state"]>(({ holder, queue, section }, 
   present({
     holds: holder === node ? "privilege" : null,
     towards: holder,
-    // Who is inside, or waits itself, has itself in the way of the others.
+    // A node that is inside or waiting has an entry for itself in its queue.
     queue: queue.filter((each) => each !== node),
     waitsFor: section === "wanted" && holder !== node ? [holder] : null,
   }),
@@ -42,7 +42,7 @@ export const atElectedServer = positioned<LockService["state"]>(({ server, servi
   present({ towards: server, grantedTo: service?.holder?.node, queue: service?.queue.map(({ node }) => node) }),
 );
 
-/** The withheld replies are the queue. */
+/** The deferred replies form the queue. */
 export const byReplies = positioned<RicartAgrawala["state"]>(({ deferred }) => present({ queue: deferred }));
 
 export const byPrivilege = positioned<SuzukiKasami["state"]>(({ privilege }) =>

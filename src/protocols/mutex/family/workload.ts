@@ -1,6 +1,6 @@
 /**
- * The workload of a mutual exclusion: a node asks to enter a number of times, stays inside for a while, leaves, rests. A part
- * like any other, so every driver runs every mutual exclusion with the same workload.
+ * The workload of a mutual exclusion: a node enters a number of times, stays inside for a while, leaves, and rests. It is
+ * a part like any other, so every driver runs all algorithms with the same workload.
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type {
@@ -19,10 +19,13 @@ import { type Heartbeat, type HeartbeatOptions, heartbeat, watching } from "../.
 import { type OptionsOf, optionTable, positive } from "../../options.ts";
 import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 
-/** Outside and not interested; asking; inside. */
+/** Outside and idle; waiting to enter; inside. */
 export type Section = "released" | "wanted" | "held";
 
-/** ME1 and ME2 of an algorithm whose state says where its node stands, and which is at work while a timer of `pendingTimers` runs. */
+/**
+ * ME1 and ME2, given a function that returns a node's section. The algorithm is busy while a timer of `pendingTimers`
+ * runs.
+ */
 export function mutexProperties<V extends Vocabulary>(
   sectionOf: (state: StateOf<V>) => Section,
   pendingTimers: readonly TimerOf<V>[] = [],
@@ -54,9 +57,9 @@ export function mutexProperties<V extends Vocabulary>(
   ];
 }
 
-// The tokens of all entries so far. No crash takes one of them back: what was written under it is still there.
+// The tokens of all entries so far. A crash does not remove any, because their effects on resources remain.
 
-/** Of one node, in the order of its entries. */
+/** The tokens of one node, in the order of its entries. */
 type Granted = readonly number[];
 
 interface Entering extends Vocabulary {
@@ -69,7 +72,9 @@ export const grantedTokens = {
     event.type === "entered" ? [...before, (event as EventOf<Entering>).token] : before,
 } as const;
 
-/** Whether each was given once. A list is replaced when it grows, so the same lists are counted once and not at every step. */
+/**
+ * Checks that each token was granted once. A list is replaced when it grows, so unchanged lists are not checked again.
+ */
 export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node: NodeId): H }) => boolean {
   let last: readonly Granted[] = [];
   let answer = true;
@@ -83,31 +88,32 @@ export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node:
   };
 }
 
-/** A fencing token is one safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
+/** A fencing token is a safe integer, epoch · 2²⁸ + entries: 2²⁵ epochs of 2²⁸ entries each. */
 export const ENTRIES = 2 ** 28;
 export const EPOCHS = 2 ** 25;
 
 export const fence = (epoch: number, entries: number): number => epoch * ENTRIES + entries;
 export const epochOf = (token: number): number => Math.floor(token / ENTRIES);
-/** Nobody but a liar speaks of such an epoch or such a count: their tokens would be no safe integers. */
+/** Whether tokens would exceed the safe integers. Only a Byzantine node sends such an epoch or count. */
 export const isBeyond = (epoch: number, entries = 0): boolean => epoch >= EPOCHS || entries >= ENTRIES;
 
+/** Vocabulary of the mutual exclusion workload. */
 export type MutexWorkload = {
   state: {
     doing: "idle" | "waiting" | "inside" | "resting";
-    /** How many entries it still wants, the one that it waits for or is in included. */
+    /** The remaining number of entries, including the current one. */
     left: number;
-    /** How many times it has been inside. */
+    /** The number of entries so far. */
     entries: number;
-    /** Of its last entry; 0 before the first. */
+    /** The token of its last entry; 0 before the first. */
     token: number;
   };
   timer: "stay" | "rest";
-  command: /** Enter so many times more. */
+  command: /** Enters `entries` more times. */
     | { type: "use"; entries: number }
     /** From the mutual exclusion. */
     | { type: "entered"; token: number }
-    /** From the mutual exclusion: the permission is gone, and a node that is inside has to leave. */
+    /** From the mutual exclusion: the permission is lost, and a node that is inside must leave. */
     | { type: "lost" };
   event: { type: "needed" } | { type: "finished" };
 };
@@ -117,30 +123,32 @@ const workloadOptions = optionTable("workload", {
   restMs: positive(5, "how long it rests between two entries"),
 });
 
+/** Options of `mutexWorkload()`. */
 export type MutexWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 /**
- * What every mutual exclusion offers to its users. The token grows from one entry to the next, over all nodes: a
- * resource that remembers the highest can turn away a holder that comes late.
+ * The interface of every mutual exclusion algorithm. Tokens increase from one entry to the next, across all nodes. A
+ * resource that remembers the highest token can reject a stale holder.
  */
 export interface Mutex extends Vocabulary {
   command:
     | { type: "enter" }
     | { type: "exit" }
-    /** From a failure detector, where it is listened to. */
+    /** From a failure detector. Some algorithms ignore it. */
     | { type: "suspect" | "restore"; node: NodeId };
   event:
     | { type: "entered"; token: number }
     | { type: "exited" }
-    /** Where permissions are leases: it is certain to last until the event's deadline. */
+    /** For algorithms with leases: the permission lasts until the event's deadline. */
     | { type: "confirmed"; token: number }
-    /** Where permissions are leases: it may be somebody else's from now on. */
+    /** For algorithms with leases: another node may be inside from now on. */
     | { type: "lost"; token: number };
 }
 
 type State = MutexWorkload["state"];
 type Ctx = Context<MutexWorkload>;
 
+/** Creates the workload of a mutual exclusion. @throws UsageError if an option is unknown or out of range. */
 export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<MutexWorkload> {
   const { stayMs, restMs } = workloadOptions.settle(given);
 
@@ -171,7 +179,7 @@ export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<M
         if (state.doing === "idle" && state.left > 0) ask(state, ctx);
       },
       entered(state, { token }, ctx) {
-        if (state.doing !== "waiting") return; // It has not asked.
+        if (state.doing !== "waiting") return; // It has not made a request.
         state.doing = "inside";
         state.entries += 1;
         state.token = token;
@@ -192,8 +200,10 @@ export function mutexWorkload(given?: Partial<MutexWorkloadOptions>): Protocol<M
   };
 }
 
+/** Vocabulary of a mutual exclusion with a workload. */
 export type MutexWithWorkload<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M }>;
 
+/** Options of `mutexWithWorkload()`, by part. */
 export interface MutexWithWorkloadOptions<O> {
   workload?: Partial<MutexWorkloadOptions>;
   mutex?: O;
@@ -210,10 +220,10 @@ const workloadWires: Wires<{ workload: MutexWorkload; mutex: Mutex }> = {
   },
 };
 
-/** A failure detector goes on beating, and a node that waits for one that is down may be told so. */
+/** A failure detector keeps sending heartbeats. It may report a crashed node to a node that waits for it. */
 const BEAT = "detector.beat";
 
-/** The system with a workload at every node. Its algorithm is the part `mutex`. */
+/** Adds a workload to every node of a system whose algorithm is the part `mutex`. */
 export function withMutexWorkload<P extends Parts, O extends object>({ parts, wires, algorithm }: System) {
   const whole = { parts: { workload: mutexWorkload, ...parts }, wires: joined(workloadWires, wires), algorithm };
   const make = composed<{ workload: MutexWorkload } & P, O & { workload?: Partial<MutexWorkloadOptions> }>(whole);
@@ -229,7 +239,7 @@ export function withMutexWorkload<P extends Parts, O extends object>({ parts, wi
   };
 }
 
-/** A mutual exclusion with a workload at every node. */
+/** Creates a mutual exclusion with a workload at every node. @param mutex the factory of the algorithm */
 export const mutexWithWorkload = <M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
   options?: MutexWithWorkloadOptions<O>,
@@ -238,14 +248,14 @@ export const mutexWithWorkload = <M extends Mutex, O extends object>(
 
 export type MonitoredMutex<M extends Mutex> = Assembly<{ workload: MutexWorkload; mutex: M; detector: Heartbeat }>;
 
-/** The system of a mutual exclusion that can be told of crashes. */
+/** Combines a mutual exclusion that accepts crash notifications with a failure detector. */
 export const monitored = (mutex: AnyMaker): System => ({
   parts: { mutex, detector: heartbeat },
   wires: watching("mutex"),
   algorithm: "mutex",
 });
 
-/** The same with a workload at every node. */
+/** Creates a mutual exclusion with a failure detector and a workload at every node. */
 export const monitoredMutex = <M extends Mutex, O extends object>(
   mutex: (options?: O) => Protocol<M>,
   options?: MutexWithWorkloadOptions<O> & { detector?: Partial<HeartbeatOptions> },
@@ -254,14 +264,14 @@ export const monitoredMutex = <M extends Mutex, O extends object>(
     monitored(mutex),
   )(options);
 
-/** The tokens of a node's entries, those before its crashes included. */
+/** The tokens of a node's entries, including those before its crashes. */
 interface Entries {
   highest: number;
-  /** Whether each was above the one before. */
+  /** Whether each token is higher than the one before. */
   grow: boolean;
 }
 
-/** Of the workload, since a token is only worth what its users see of it. */
+/** A property of the workload, because tokens matter only as users observe them. */
 const tokensGrow = {
   name: "tokens grow",
   claim:

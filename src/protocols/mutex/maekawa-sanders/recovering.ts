@@ -1,12 +1,13 @@
 /**
- * Maekawa's algorithm with Sanders' correction, with crashes and recoveries, as processes and `join()` run it, where a
- * failure detector tells of suspicions.
+ * Maekawa's algorithm with Sanders' correction, crashes and recoveries, as processes and `join()` run it, with suspicions
+ * from a failure detector.
  *
- * A node that suspects one of its voters asks all that it does not suspect instead, which meets every other set in the
- * node whose set it is. A voter takes its vote back from a suspected node, and votes for nobody before it has heard from
- * all others how high tokens are: 2(N − 2) messages. With `rejoins`, a node that starts neither asks nor votes before it
- * has heard from all others for which node it had voted, too: 2(N − 1) messages. Then ME1 and ME2 hold and tokens grow, as
- * long as nobody is suspected who is alive and not two are down at a time. A wrong suspicion, as in a partition, lets two in.
+ * A node that suspects one of its voters asks all unsuspected nodes instead. They meet every other voting set in the node
+ * that the set belongs to. A voter takes its vote back from a suspected node, and votes for no other node until it has
+ * received the highest tokens of all others: 2(N − 2) messages. With `rejoins`, a node that starts neither requests nor
+ * votes until all other nodes have also reported which node it had voted for: 2(N − 1) messages. Then ME1 and ME2 hold
+ * and tokens increase, as long as no alive node is suspected and at most one node is down at a time. A wrong suspicion,
+ * as in a partition, lets two nodes in.
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -17,22 +18,23 @@ import { mutexProperties } from "../family/workload.ts";
 import { electorates } from "../parts/voting-sets.ts";
 import { type MaekawaSanders, maekawaSanders, sandersOptions, votingRules } from "./maekawa-sanders.ts";
 
+/** Vocabulary of Maekawa–Sanders with recovery. */
 export type RecoveringMaekawaSanders = {
   state: MaekawaSanders["state"] & {
     /** Ascending. */
     suspected: NodeId[];
-    /** Whether it has started, or forgotten for which node it had voted, and waits for the welcome of those in `unmet`. */
+    /** Whether the node has started or lost track of its vote, and waits for a welcome from the nodes in `unmet`. */
     joining: boolean;
     /** Ascending. */
     unmet: NodeId[];
-    /** Whether it asks as soon as it may. */
+    /** Whether it will make a request once it has joined. */
     wishes: boolean;
   };
   message:
     | MaekawaSanders["message"]
-    /** What do you want of me? `forgotten`: I have started, and know nothing. */
+    /** Asks for the receiver's pending request. `forgotten`: the sender has started without any state. */
     | { type: "hello"; forgotten: boolean }
-    /** The time of the request for which I need your vote, and whether I have it. */
+    /** `wanted`: the time of the request that needs the receiver's vote. `voted`: whether the sender has that vote. */
     | { type: "welcome"; time: number; token: number; wanted: number | null; voted: boolean };
   command: MaekawaSanders["command"] | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
   event: MaekawaSanders["event"];
@@ -43,16 +45,18 @@ const recoveringOptions = optionTable("maekawa-sanders", {
   rejoins: flag(false, "whether a node learns the requests of all other nodes before it asks or votes"),
 });
 
+/** Options of `recoveringMaekawaSanders()`. */
 export type RecoveringMaekawaSandersOptions = OptionsOf<typeof recoveringOptions>;
 
 type State = RecoveringMaekawaSanders["state"];
 type Ctx = Context<RecoveringMaekawaSanders>;
 
-/** All that the published algorithm sends and says, this one may. */
+/** A context for the published algorithm, whose messages and events are a subset of this protocol's. */
 const asPublished = (ctx: Ctx): Context<MaekawaSanders> => ctx as unknown as Context<MaekawaSanders>;
 
 const votersOf = electorates();
 
+/** Creates Maekawa–Sanders with recovery. @throws UsageError if an option is unknown or out of range. */
 export function recoveringMaekawaSanders(
   given?: Partial<RecoveringMaekawaSandersOptions>,
 ): Protocol<RecoveringMaekawaSanders> {
@@ -61,11 +65,11 @@ export function recoveringMaekawaSanders(
   const rules = votingRules(tellsDisplaced, (state) => !(state as State).joining);
 
   function consider(time: number, node: NodeId, state: State, ctx: Ctx): void {
-    if (state.suspected.includes(node)) return; // It is asked again if it is restored.
+    if (state.suspected.includes(node)) return; // It will be asked again if it is restored.
     rules.consider({ time, node }, state, asPublished(ctx));
   }
 
-  /** A node that is down or has started anew wants nothing of what it wanted before. */
+  /** Drops the requests of a stopped or restarted node. They are void. */
   function letGo(node: NodeId, state: State, ctx: Ctx): void {
     const { ballot } = state;
     ballot.queue = ballot.queue.filter((waiting) => waiting.node !== node);
@@ -74,7 +78,7 @@ export function recoveringMaekawaSanders(
     askForTokens(state, ctx);
   }
 
-  /** One of those asked is suspected: the others that are not are asked as well. */
+  /** Replaces the voters after one of them is suspected: asks the other unsuspected nodes as well. */
   function askOthers(state: State, ctx: Ctx): void {
     const asked = state.voters;
     state.voters = electorate(state, ctx);
@@ -135,7 +139,7 @@ export function recoveringMaekawaSanders(
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         if (state.joining) state.wishes = true;
         else rules.ask(electorate(state, ctx), state, asPublished(ctx));
       },
@@ -156,7 +160,7 @@ export function recoveringMaekawaSanders(
       },
       restore(state, { node }, ctx) {
         exclude(state.suspected, node);
-        ctx.send(node, { type: "hello", forgotten: false }); // This node has let go of what the other wants.
+        ctx.send(node, { type: "hello", forgotten: false }); // This node has dropped the other node's requests.
       },
     },
     shapes: {
@@ -171,7 +175,7 @@ export function recoveringMaekawaSanders(
   };
 }
 
-/** Its voting set; all that are not suspected, if one of the set is. */
+/** Its voting set, or all unsuspected nodes if a member of the set is suspected. */
 function electorate({ suspected }: State, { self, peers }: Ctx): NodeId[] {
   const voters = votersOf(self, peers);
   if (!voters.some((voter) => suspected.includes(voter))) return voters;
@@ -179,8 +183,8 @@ function electorate({ suspected }: State, { self, peers }: Ctx): NodeId[] {
 }
 
 /**
- * The candidate may have entered with one more than the highest that any of its voters knew of, which this node need not
- * have heard of. Those that are alive know it.
+ * Asks the alive nodes for their tokens. The candidate may have entered with one more than the highest token of its
+ * voters, which this node need not know. The alive nodes know it.
  */
 function askForTokens(state: State, ctx: Ctx): void {
   state.joining = true;

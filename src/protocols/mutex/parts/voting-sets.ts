@@ -1,30 +1,32 @@
 /**
- * Voting sets for Maekawa's mutual exclusion: for each node i a set V_i that it must win, such that
+ * Voting sets for Maekawa's mutual exclusion: for each node i a set V_i whose votes it needs, such that
  *
  *   i ∈ V_i;   V_i ∩ V_j ≠ ∅;   |V_i| = K for all i;   every node is in M = K of the sets.
  *
- * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985. All constructions here but the
- * grid are cyclic: V_i = { i + d mod N : d ∈ D }. Then the four conditions come down to one, that 0 ∈ D and every
- * residue is a difference of two members of D.
+ * Maekawa, "A √N Algorithm for Mutual Exclusion in Decentralized Systems", ACM TOCS 1985. All constructions here except
+ * the grid are cyclic: V_i = { i + d mod N : d ∈ D }. Then the four conditions reduce to one: 0 ∈ D, and every residue is
+ * a difference of two members of D.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 
 /**
- * `plane`: the lines of a finite projective plane, K = q + 1; there is one where N = q² + q + 1 for a prime power q
- * (for N = 3, q = 1, the triangle). `grid`: row and column of a rectangle without gaps, K = rows + columns − 1.
- * `cyclic`: for any N, K ≤ 2⌈√N⌉ − 1.
+ * How voting sets are constructed.
+ * - `plane`: the lines of a finite projective plane, K = q + 1. It exists if N = q² + q + 1 for a prime power q (for N =
+ *   3, q = 1: the triangle).
+ * - `grid`: row and column of a rectangle without gaps, K = rows + columns − 1.
+ * - `cyclic`: for any N, K ≤ 2⌈√N⌉ − 1.
  */
 export type Construction = "plane" | "grid" | "cyclic";
 
-/** Per node, by its place among the nodes, the places of its voting set, ascending. */
+/** For each node, by its index, the indexes of the nodes in its voting set, ascending. */
 export type VotingSets = readonly (readonly number[])[];
 
 const MAX_NODES = 10_000;
 
 /**
- * The smallest sets that one of the constructions gives, or those of the construction asked for.
- * @throws UsageError where that construction does not exist for so many nodes.
+ * Returns the smallest sets of any construction, or the sets of the given construction.
+ * @throws UsageError if `nodes` is out of range, or the given construction does not exist for that number of nodes.
  */
 export function votingSets(nodes: number, construction?: Construction): VotingSets {
   if (!Number.isSafeInteger(nodes) || nodes < 1 || nodes > MAX_NODES)
@@ -45,8 +47,8 @@ export function votingSets(nodes: number, construction?: Construction): VotingSe
 }
 
 /**
- * What is wrong with voting sets, in words; null if the four conditions hold. Sets that do not meet come first: with them
- * two nodes may be inside at once, the other conditions share the work out evenly.
+ * Describes the first problem of the voting sets, or returns null if the four conditions hold. Disjoint sets are reported
+ * first, because they let two nodes inside at once. The other conditions only balance the load.
  */
 export function votingSetsProblem(sets: VotingSets): string | null {
   const size = sets[0]?.length ?? 0;
@@ -72,7 +74,7 @@ function required(sets: VotingSets | null, nodes: number, wanted: string): Votin
   throw new UsageError("bad-voting-sets", unexpected("the number of nodes", wanted, nodes));
 }
 
-/** The smaller ones. */
+/** The smaller of the two constructions. */
 function gridOrCyclic(nodes: number): VotingSets {
   const differences = cover(nodes);
   const columns = columnsOf(nodes);
@@ -85,7 +87,7 @@ const ascending = (places: readonly number[]): number[] => [...places].sort((a, 
 
 function cyclic(nodes: number, differences: readonly number[]): VotingSets {
   const sorted = ascending(differences);
-  // Those that wrap around come first.
+  // Wrapped indexes are the lowest, so they come first.
   return range(nodes).map((i) => [
     ...sorted.filter((d) => i + d >= nodes).map((d) => i + d - nodes),
     ...sorted.filter((d) => i + d < nodes).map((d) => i + d),
@@ -103,7 +105,7 @@ function cover(nodes: number): number[] {
   return covers.reduce((best, each) => (each.length < best.length ? each : best));
 }
 
-/** Of the rectangle without gaps that is nearest to a square; null for a prime. */
+/** The width of the gapless rectangle that is nearest to a square. Null for a prime. */
 function columnsOf(nodes: number): number | null {
   return range(Math.floor(Math.sqrt(nodes)) + 1).findLast((width) => width > 1 && nodes % width === 0) ?? null;
 }
@@ -123,7 +125,10 @@ function grid(nodes: number): VotingSets | null {
   });
 }
 
-/** The cyclic plane of Singer, "A theorem in finite projective geometry", 1938; null where N is not of the form. */
+/**
+ * The cyclic plane of Singer, "A theorem in finite projective geometry", 1938. Null unless N = q² + q + 1 for a prime
+ * power q.
+ */
 function plane(nodes: number): VotingSets | null {
   const order = Math.round((Math.sqrt(4 * nodes - 3) - 1) / 2);
   if (order * order + order + 1 !== nodes) return null;
@@ -146,8 +151,8 @@ function primePower(order: number): { prime: number; exponent: number } | null {
 }
 
 /**
- * With α a primitive element of GF(q³): the i < q² + q + 1 for which the trace of α^i over GF(q) is 0 are a line, and a
- * set of which every residue is a difference exactly once.
+ * Let α be a primitive element of GF(q³). The i < q² + q + 1 for which the trace of α^i over GF(q) is 0 form a line: a
+ * set where every residue is a difference exactly once.
  */
 function singerSet(prime: number, exponent: number): number[] {
   const order = prime ** exponent;
@@ -162,7 +167,9 @@ function singerSet(prime: number, exponent: number): number[] {
   return range(order * order + order + 1).filter(isZero);
 }
 
-/** 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p): the first polynomial whose root is one. */
+/**
+ * 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p). Uses the first polynomial with such a root.
+ */
 function powersOfPrimitive(prime: number, degree: number): readonly (readonly number[])[] {
   for (let code = 1; ; code++) {
     // α^n = the polynomial with the digits of `code` for coefficients.
@@ -186,7 +193,7 @@ function powersOf(tail: readonly number[], prime: number): number[][] {
   return powers;
 }
 
-/** Who votes for a node, ascending, among nodes in ascending order. Sets are built once for each number of nodes. */
+/** Returns a function that maps a node to its voters, ascending. Sets are computed once for each number of nodes. */
 export function electorates(): (self: NodeId, peers: readonly NodeId[]) => NodeId[] {
   const known = new Map<number, VotingSets>();
   return (self, peers) => {
@@ -197,5 +204,5 @@ export function electorates(): (self: NodeId, peers: readonly NodeId[]) => NodeI
   };
 }
 
-/** K, for so many nodes. */
+/** K for this number of nodes. */
 export const voteCount = (nodes: number): number => votingSets(nodes)[0]?.length ?? 0;

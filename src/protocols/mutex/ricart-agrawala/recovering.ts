@@ -1,12 +1,14 @@
 /**
- * Ricart–Agrawala with crashes and recoveries, as processes and `join()` run it, where a failure detector tells of suspicions.
+ * Ricart–Agrawala with crashes and recoveries, as processes and `join()` run it, with suspicions from a failure detector.
  *
- * With `rejoins`, a node that starts says *hello* to all and asks for nothing before it has heard of all others how far
- * their clocks are, in answer to this very hello: what a node says to an earlier life of it may still arrive, and links keep that
- * before the answer. It may do without those that are suspected once it has heard of one that knows more than its journal,
- * in which each node keeps the time of its last request and of its last start. Then ME1 and ME3 hold and tokens grow, as long as nobody is
- * suspected who is alive and links are FIFO; and ME2 unless all have been down at once: then nobody enters before all are
- * back. A wrong suspicion, as in a partition, lets two in. 2(N − 1) messages per start.
+ * With `rejoins`, a node that starts sends *hello* to all nodes. It makes no request until all other nodes have sent it
+ * their clocks in reply to this hello. Messages to an earlier life of the node may still arrive, but FIFO links deliver
+ * them before that reply. The node need not wait for suspected nodes once a node has replied that knows more than its
+ * journal. Each node journals the time of its last request and of its last start.
+ *
+ * Then ME1 and ME3 hold and tokens increase, as long as no alive node is suspected and links are FIFO. ME2 holds unless
+ * all nodes have been down at once: then no node enters until all are back. A wrong suspicion, as in a partition, lets
+ * two nodes in. A start costs 2(N − 1) messages.
  */
 import { tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -16,22 +18,26 @@ import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/workload.ts";
 import { consider, orderedEntries, type RicartAgrawala, ricartAgrawala } from "./ricart-agrawala.ts";
 
+/** Vocabulary of Ricart–Agrawala with recovery. */
 export type RecoveringRicartAgrawala = {
   state: RicartAgrawala["state"] & {
-    /** Whose welcome it waits for, having started. Ascending. */
+    /** Nodes whose welcome this node has waited for since it started. Ascending. */
     unmet: NodeId[];
-    /** The time of its hello, which no earlier life has used; 0: it has said none. */
+    /** The time of its hello, which no earlier life has used. 0 if it has sent none. */
     hello: number;
-    /** Whether somebody has welcomed it who knew how far clocks are, since it started. */
+    /** Whether a node that had joined has welcomed it since it started. */
     isInformed: boolean;
-    /** Whether it asks as soon as it may. */
+    /** Whether it will make a request once it has joined. */
     wishes: boolean;
   };
   message:
     | RicartAgrawala["message"]
-    /** I have started, and know nothing but my journal. */
+    /** The sender has started and knows only its journal. */
     | { type: "hello"; time: number }
-    /** To the hello of that time, with the request that waits for a reply. `joined`: all that have entered so far did so with lower stamps. */
+    /**
+     * Reply to the hello of time `to`. `wanted`: the sender's pending request. `joined`: all entries so far had lower
+     * timestamps.
+     */
     | { type: "welcome"; to: number; time: number; wanted: number | null; joined: boolean };
   command: RicartAgrawala["command"];
   event: RicartAgrawala["event"];
@@ -43,14 +49,16 @@ const recoveringOptions = optionTable("ricart-agrawala", {
   rejoins: flag(false, "whether a node hears from all others before its first request, and journals its requests"),
 });
 
+/** Options of `recoveringRicartAgrawala()`. */
 export type RecoveringRicartAgrawalaOptions = OptionsOf<typeof recoveringOptions>;
 
 type State = RecoveringRicartAgrawala["state"];
 type Ctx = Context<RecoveringRicartAgrawala>;
 
-/** All that the book's node sends and says, this one may. */
+/** A context for the textbook's node, whose messages and events are a subset of this protocol's. */
 const asBook = (ctx: Ctx): Context<RicartAgrawala> => ctx as unknown as Context<RicartAgrawala>;
 
+/** Creates Ricart–Agrawala with recovery. @throws UsageError if an option is unknown or out of range. */
 export function recoveringRicartAgrawala(
   given?: Partial<RecoveringRicartAgrawalaOptions>,
 ): Protocol<RecoveringRicartAgrawala> {
@@ -58,11 +66,11 @@ export function recoveringRicartAgrawala(
   const { init, receive, command, shapes, ...book } = ricartAgrawala();
 
   function enter(state: State, ctx: Ctx): void {
-    if (rejoins) ctx.compact([{ type: "asked", time: tick(state.clock) }]); // With which it asks in this step.
+    if (rejoins) ctx.compact([{ type: "asked", time: tick(state.clock) }]); // The time of the request made in this step.
     command.enter(state, { type: "enter" }, asBook(ctx));
   }
 
-  /** Somebody has been heard of, or is suspected. */
+  /** Makes the delayed request if the node has joined now. */
   function enterIfWished(state: State, ctx: Ctx): void {
     if (!state.wishes || !hasJoined(state)) return;
     state.wishes = false;
@@ -86,14 +94,14 @@ export function recoveringRicartAgrawala(
     },
     receive: {
       request(state, from, message, ctx) {
-        if (!state.unmet.includes(from)) receive.request(state, from, message, asBook(ctx)); // Otherwise its welcome says so again.
+        if (!state.unmet.includes(from)) receive.request(state, from, message, asBook(ctx)); // Its welcome repeats this.
       },
       reply(state, from, message, ctx) {
-        if (!state.unmet.includes(from)) receive.reply(state, from, message, asBook(ctx)); // Otherwise it is to an earlier life.
+        if (!state.unmet.includes(from)) receive.reply(state, from, message, asBook(ctx)); // To an earlier life.
       },
       hello(state, from, { time }, ctx) {
         state.clock = tick(state.clock, time);
-        exclude(state.unmet, from); // What else it could have told it has forgotten.
+        exclude(state.unmet, from); // Its other knowledge is lost.
         exclude(state.suspected, from);
         exclude(state.deferred, from);
         const { section } = state;
@@ -105,7 +113,7 @@ export function recoveringRicartAgrawala(
         if (to !== state.hello) return; // It is to an earlier life, and so may be what comes next.
         state.clock = tick(state.clock, time);
         state.isInformed ||= joined;
-        // Its own hello has come meanwhile: so has the request, by itself, and one reply is enough.
+        // If its own hello has arrived meanwhile, so has the request itself, and one reply is enough.
         if (state.unmet.includes(from) && wanted !== null) consider(from, wanted, state, asBook(ctx));
         exclude(state.unmet, from);
         enterIfWished(state, ctx);
@@ -115,7 +123,7 @@ export function recoveringRicartAgrawala(
       exit: (state, exit, ctx) => command.exit(state, exit, asBook(ctx)),
       restore: (state, restoration, ctx) => command.restore(state, restoration, asBook(ctx)),
       enter(state, _command, ctx) {
-        if (state.section.is !== "released") return; // It asks already, or is inside.
+        if (state.section.is !== "released") return; // It is waiting or inside already.
         if (hasJoined(state)) enter(state, ctx);
         else state.wishes = true;
       },
@@ -124,7 +132,7 @@ export function recoveringRicartAgrawala(
         enterIfWished(state, ctx);
       },
     },
-    // Otherwise it keeps no journal, and needs none.
+    // Otherwise the node needs no journal.
     replay: (rejoins ? { asked } : {}) as { asked: typeof asked },
     shapes: {
       message: {
@@ -142,6 +150,6 @@ export function recoveringRicartAgrawala(
   };
 }
 
-/** The journals of all together know of every entry; so does a node that has joined. */
+/** Whether every entry is known: from the journals of all nodes, or from a node that has joined. */
 const hasJoined = ({ unmet, isInformed, suspected }: State): boolean =>
   unmet.length === 0 || (isInformed && unmet.every((node) => suspected.includes(node)));

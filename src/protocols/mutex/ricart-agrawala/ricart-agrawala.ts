@@ -1,17 +1,18 @@
 /**
- * Ricart–Agrawala: whoever wants in asks everybody, and whoever is inside, or asked earlier, answers later.
- * Ricart & Agrawala, "An Optimal Algorithm for Mutual Exclusion in Computer Networks", CACM 1981; words of Coulouris et
+ * Ricart–Agrawala: a node that wants to enter asks all other nodes. A node that is inside, or made an earlier request,
+ * replies later.
+ * Ricart & Agrawala, "An Optimal Algorithm for Mutual Exclusion in Computer Networks", CACM 1981; terms of Coulouris et
  * al. §15.2.
  *
- * Assumes   no crashes; reliable links, in any order, each message once; whoever is inside leaves.
- * Safety    ME1: at most one node is inside. ME3: nobody enters before a request that happened before its own.
- * Liveness  ME2: every request is granted in the end.
+ * Assumes   no crashes; reliable links, in any order, each message once; a node that is inside leaves.
+ * Safety    ME1: at most one node is inside. ME3: no node enters before a request that happened before its own.
+ * Liveness  ME2: every request is eventually granted.
  * Cost      2(N − 1) messages per entry: N − 1 requests, N − 1 replies. Client delay 2 message times, hand-over 1.
  *
  * Unlike in the paper, a reply carries its sender's clock, so that the receiver's next request is later than the reply.
  *
- * A node that is told of crashes (`suspect`) does not wait for the replies of suspected nodes. `recovering.ts` lets them come
- * back; `roucairol-carvalho.ts` asks less often.
+ * With crash notifications (`suspect`), a node does not wait for replies of suspected nodes. `recovering.ts` lets them
+ * recover, and `roucairol-carvalho.ts` sends fewer requests.
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -20,24 +21,25 @@ import { exclude, include } from "../../node-set.ts";
 import { requireNoOptions } from "../../options.ts";
 import { mutexProperties } from "../family/workload.ts";
 
+/** Vocabulary of Ricart–Agrawala. */
 export type RicartAgrawala = {
   state: {
     /** Lamport's clock: every step that a message or the application causes is an event. */
     clock: number;
     section: Section;
-    /** Whose requests wait for a reply until this node leaves. Ascending. */
+    /** The nodes whose requests wait for a reply until this node leaves. Ascending. */
     deferred: NodeId[];
-    /** For whose replies it does not wait. Ascending. */
+    /** Nodes whose replies it does not wait for. Ascending. */
     suspected: NodeId[];
   };
   message: { type: "request"; time: number } | { type: "reply"; time: number };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" } | { type: "suspect"; node: NodeId } | { type: "restore"; node: NodeId };
-  /** The token grows from one entry to the next, whoever enters: it is the stamp of the request. */
+  /** The token increases from one entry to the next, across all nodes: it is the timestamp of the request. */
   event: { type: "entered"; token: number } | { type: "exited" };
 };
 
-/** Outside and not interested; asking, with the time T of the request and those who have not replied; inside. */
+/** Outside and idle; waiting, with the time T of the request and the nodes that have not replied; inside. */
 export type Section =
   | { is: "released" }
   | { is: "wanted"; time: number; awaited: NodeId[] }
@@ -46,6 +48,7 @@ export type Section =
 type State = RicartAgrawala["state"];
 type Ctx = Context<RicartAgrawala>;
 
+/** Creates the textbook's Ricart–Agrawala algorithm. @throws UsageError if an option is given: there are none. */
 export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgrawala> {
   requireNoOptions("ricart-agrawala", given);
   return {
@@ -58,18 +61,18 @@ export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgr
       },
       reply(state, from, { time }, ctx) {
         state.clock = tick(state.clock, time);
-        if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
+        if (state.section.is !== "wanted") return; // On links that deliver once, no reply can arrive now.
         exclude(state.section.awaited, from);
         enterUnlessWaiting(state, ctx);
       },
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section.is !== "released") return; // It asks already, or is inside.
+        if (state.section.is !== "released") return; // It is waiting or inside already.
         state.clock = tick(state.clock);
         state.section = { is: "wanted", time: state.clock, awaited: [...ctx.peers] };
         for (const peer of ctx.peers) ctx.send(peer, { type: "request", time: state.clock });
-        enterUnlessWaiting(state, ctx); // Alone, it has nobody to wait for.
+        enterUnlessWaiting(state, ctx); // A single node waits for no reply.
       },
       exit(state, _command, ctx) {
         if (state.section.is !== "held") return; // It is not inside.
@@ -106,7 +109,7 @@ export function consider(from: NodeId, time: number, state: State, ctx: Ctx): vo
 export const mustWait = (section: Section, request: Stamp, self: NodeId): boolean =>
   section.is === "held" || (section.is === "wanted" && precedes({ time: section.time, node: self }, request));
 
-/** Replies of suspected nodes are not waited for. */
+/** Enters once all unsuspected nodes have replied. */
 function enterUnlessWaiting(state: State, ctx: Ctx): void {
   const { section } = state;
   if (section.is !== "wanted" || !section.awaited.every((node) => state.suspected.includes(node))) return;
@@ -114,13 +117,13 @@ function enterUnlessWaiting(state: State, ctx: Ctx): void {
   ctx.emit({ type: "entered", token: stampOf(section.time, ctx) });
 }
 
-/** (T, p) as a number. Entries are in its order, and whoever replied to p knows T, also if p crashes inside. */
+/** (T, p) as a number. Entries follow its order. A node that has replied to p knows T, even if p crashes inside. */
 const stampOf = (time: number, { self, peers }: Ctx): number =>
   time * (peers.length + 1) + peers.filter((peer) => peer < self).length;
 
 export const orderedEntries: Property<RicartAgrawala> = {
   name: "ME3 ordering",
-  // Lamport's clocks make the stamp of a request lower than that of every request which it happened before.
+  // Lamport's clocks give a request a lower timestamp than every request that it happened before.
   claim: "nobody is inside while a request with a lower stamp (T, p) waits",
   when: "always",
   holds({ alive, state }) {

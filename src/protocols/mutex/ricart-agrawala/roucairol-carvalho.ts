@@ -1,8 +1,8 @@
 /**
- * Ricart–Agrawala in which a reply counts until its sender asks itself.
+ * Ricart–Agrawala with lasting permissions: a reply counts until its sender makes a request itself.
  * Roucairol & Carvalho, "On mutual exclusion in computer networks", CACM 1983.
  *
- * Assumes, ME1 and ME2 as Ricart–Agrawala; no ME3: a node that keeps permissions enters before an earlier request.
+ * Assumptions, ME1 and ME2 as in Ricart–Agrawala. No ME3: a node that keeps permissions enters before an earlier request.
  * 0 … 2(N − 1) messages per entry.
  */
 import { tick } from "../../../core/clocks.ts";
@@ -13,9 +13,10 @@ import { flag, type OptionsOf, optionTable } from "../../options.ts";
 import { mutexProperties } from "../family/workload.ts";
 import { mustWait, type RicartAgrawala } from "./ricart-agrawala.ts";
 
+/** Vocabulary of Roucairol–Carvalho. */
 export type RoucairolCarvalho = {
   state: Omit<RicartAgrawala["state"], "suspected"> & {
-    /** Whose replies still count for the next request. Ascending. */
+    /** Nodes whose replies still count for the next request. Ascending. */
     permitted: NodeId[];
   };
   message: RicartAgrawala["message"];
@@ -30,11 +31,13 @@ const roucairolCarvalhoOptions = optionTable("ricart-agrawala", {
   ),
 });
 
+/** Options of `roucairolCarvalho()`. */
 export type RoucairolCarvalhoOptions = OptionsOf<typeof roucairolCarvalhoOptions>;
 
 type State = RoucairolCarvalho["state"];
 type Ctx = Context<RoucairolCarvalho>;
 
+/** Creates the Roucairol–Carvalho variant. @throws UsageError if an option is unknown or out of range. */
 export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Protocol<RoucairolCarvalho> {
   const { asksAgain } = roucairolCarvalhoOptions.settle(given);
   return {
@@ -48,12 +51,12 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
         ctx.send(from, { type: "reply", time: state.clock });
         exclude(state.permitted, from);
         if (!asksAgain || section.is !== "wanted" || section.awaited.includes(from)) return;
-        include(section.awaited, from); // Its permission counted so far, and does not any more.
+        include(section.awaited, from); // Its permission counted until now.
         ctx.send(from, { type: "request", time: section.time });
       },
       reply(state, from, { time }, ctx) {
         state.clock = tick(state.clock, time);
-        if (state.section.is !== "wanted") return; // Links that deliver once leave nobody to reply now.
+        if (state.section.is !== "wanted") return; // On links that deliver once, no reply can arrive now.
         exclude(state.section.awaited, from);
         include(state.permitted, from);
         enterUnlessWaiting(state, ctx);
@@ -61,7 +64,7 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section.is !== "released") return; // It asks already, or is inside.
+        if (state.section.is !== "released") return; // It is waiting or inside already.
         state.clock = tick(state.clock);
         const awaited = ctx.peers.filter((peer) => !state.permitted.includes(peer));
         state.section = { is: "wanted", time: state.clock, awaited };
@@ -91,9 +94,9 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
 }
 
 /**
- * The token is Lamport's clock, as entries are not in the order of requests. It grows while nobody crashes: a node that
- * enters after p has left holds a reply that p sent when it left or later, since a reply of before would have made p ask
- * once more and wait in turn; and that reply carries p's clock.
+ * The token is Lamport's clock, because entries do not follow the order of requests. It increases while no node crashes:
+ * a node that enters after p has left holds a reply that p sent when it left or later. (An earlier reply would have made
+ * p ask again and wait in turn.) That reply carries p's clock.
  */
 function enterUnlessWaiting(state: State, ctx: Ctx): void {
   const { section } = state;

@@ -1,7 +1,7 @@
 /**
- * Maekawa's algorithm as a lecture has it: a node asks the others of its voting set only and needs K − 1 votes, and while
- * it waits it votes for the node with the lower stamp, without counting its own vote. Two nodes can be inside: kept because
- * the checker refutes it. The right form is `../maekawa.ts`.
+ * Maekawa's algorithm as presented in a lecture: a node asks only the other members of its voting set and needs K − 1
+ * votes. While it waits, it votes for a node with a lower timestamp, but does not count its own vote. Two nodes can be
+ * inside. The variant is kept because the checker refutes it. The correct form is `../maekawa.ts`.
  */
 import { precedes, type Stamp, tick } from "../../../core/clocks.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -81,11 +81,11 @@ export function maekawaAsLectured(given?: Record<never, never>): Protocol<Maekaw
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It is waiting or inside already.
         state.clock = tick(state.clock);
         Object.assign(state, { section: "wanted", time: state.clock, votes: [] });
         for (const voter of state.voters) ctx.send(voter, { type: "request", time: state.time });
-        enterIfElected(state, ctx); // Alone, it has nobody to wait for.
+        enterIfElected(state, ctx); // A single node waits for no vote.
       },
       exit(state, _command, ctx) {
         if (state.section !== "held") return; // It is not inside.

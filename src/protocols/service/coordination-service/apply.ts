@@ -1,4 +1,4 @@
-/** The deterministic state machine: what an entry of the log does to the data, and what can be read from them. */
+/** The deterministic state machine: how log entries change the data, and how queries read them. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { hasShape } from "../../../core/shape.ts";
 import { applyToBarrier, arrivalIn } from "./barriers.ts";
@@ -36,7 +36,7 @@ import { lookUp } from "./table.ts";
 
 type Batch = Extract<Proposal, { type: "operations" }>;
 
-/** What a member does not understand changes nothing. */
+/** @returns null for an entry that this version does not understand; it changes nothing. */
 export function readProposal(text: string): Proposal | null {
   let read: unknown;
   try {
@@ -47,7 +47,7 @@ export function readProposal(text: string): Proposal | null {
   return hasShape(proposalShape, read) ? (read as Proposal) : null;
 }
 
-/** What an entry of the log was about: the session as it was when the entry had been applied, and whether it is over. */
+/** The session that a log entry affected, as of after the entry, and whether it is over. */
 export interface Applied {
   member: NodeId;
   life: number;
@@ -55,7 +55,7 @@ export interface Applied {
   isOver: boolean;
 }
 
-/** @param index of its place in the log. @returns null where nobody need hear of it. */
+/** @param index of the entry in the log. @returns null if no session is affected. */
 export function applyProposal(
   on: Applying,
   machines: MachineDefinitions,
@@ -76,7 +76,7 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
     if (life <= (data.lives[member] ?? 0) || isForgotten(data, member))
       return { member, life, session: null, isOver: true };
     const [opening] = operations;
-    // Behind a gap: what opens it comes again, and this after it.
+    // After a gap: the opening will be proposed again, followed by this.
     if (first !== 1 || opening?.type !== "begin") return { member, life, session: null, isOver: false };
     if (!isClient(member)) data.version = Math.max(data.version, opening.version);
     session = openSession(on, member, life, opening.ttlMs, index);
@@ -84,7 +84,7 @@ function applyBatch(on: Applying, machines: MachineDefinitions, member: NodeId, 
   session.seen = index;
   dropAcknowledged(session, acknowledged);
   for (const [at, operation] of operations.entries()) {
-    if (first + at !== session.applied + 1) continue; // It has been applied, or stands behind a gap.
+    if (first + at !== session.applied + 1) continue; // Already applied, or after a gap.
     const result = applyOperation(on, machines, session, operation);
     session.applied += 1;
     session.replies.push({ revision: data.revision, result });

@@ -1,4 +1,4 @@
-/** Barriers by name: nobody goes on before so many have arrived. */
+/** Named barriers: sessions wait until the given number of parties has arrived. */
 import type { Answer, BarrierOperation, Result, SessionId, WaitId } from "./operations.ts";
 import { MAX_PARTIES, refuse } from "./operations.ts";
 import { type Applying, type Barrier, type Data, nextRevision, sessionNamed } from "./state.ts";

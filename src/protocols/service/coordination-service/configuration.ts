@@ -1,6 +1,7 @@
 /**
- * Has the log's configuration follow the list of members. The node that leads the log asks for the next step, and again for as long
- * as the two differ: the log refuses what cannot be yet, such as the vote of a newcomer that is not there.
+ * Makes the configuration of the log follow the member list. The leader requests the next step, and repeats the request
+ * for as long as the two differ: the log refuses steps that are not possible yet, such as the vote of a new member that
+ * is not reachable.
  * Ongaro, "Consensus: Bridging Theory and Practice", 2014, §4.2.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -12,7 +13,7 @@ import { type MemberList, memberListShape } from "./member-words.ts";
 export type Configuration = {
   state: { list: MemberList | null; isLeader: boolean };
   timer: "again";
-  command: /** From the replica: this is the list from here on. */
+  command: /** From the replica: the list from here on. */
     | { type: "listed"; list: MemberList }
     /** From the log. */
     | { type: "led"; leader: NodeId | null; term: number };
@@ -22,7 +23,7 @@ export type Configuration = {
 type State = Configuration["state"];
 type Ctx = Context<Configuration>;
 
-/** @param againMs how long after it has asked it asks again. */
+/** @param againMs the time after which a request is repeated, in milliseconds. */
 export function configuration(againMs = 200): Protocol<Configuration> {
   function ask(state: State, ctx: Ctx): void {
     ctx.cancelTimer("again");

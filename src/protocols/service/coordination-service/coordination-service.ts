@@ -1,23 +1,25 @@
 /**
- * Coordination service: what etcd, ZooKeeper and Chubby are run beside an application for, in the application itself. All members
- * hold the same keys, counters, grants, barriers, queues and state machines, and a Raft log orders every change of them.
- * Burrows, "The Chubby Lock Service", OSDI 2006; Hunt, Konar, Junqueira & Reed, "ZooKeeper", USENIX ATC 2010; Ongaro & Ousterhout,
- * USENIX ATC 2014, §8 for sessions; Gray & Cheriton, "Leases", SOSP 1989.
+ * Coordination service: the functions of etcd, ZooKeeper and Chubby, embedded in the application. All members hold the
+ * same keys, counters, grants, barriers, queues and state machines, and a Raft log orders every change of them.
+ * Burrows, "The Chubby Lock Service", OSDI 2006; Hunt, Konar, Junqueira & Reed, "ZooKeeper", USENIX ATC 2010; Ongaro &
+ * Ousterhout, USENIX ATC 2014, §8 for sessions; Gray & Cheriton, "Leases", SOSP 1989.
  *
- * Assumes   crash-recovery nodes with a journal. For leases: clocks whose speeds are right to within `drift`, and nodes that are not
- *           paused, or a driver that tells the application the deadline of each lease. For liveness: what Raft needs.
- * Safety    always: all replicas apply the same commands in the same order, each operation once; reads and operations are
- *           linearizable; tokens grow; a watch has no gap and no double. While clocks keep to `drift`: what a session holds is granted
- *           to nobody else before its member knows that the session is over.
- * Liveness  every operation is answered, and a session whose member is gone ends, once a majority is connected.
- * Cost      on Raft a command is one entry: 3(N − 1) messages, one more from a member that does not lead; many operations go
- *           together into one. A read is a round of heartbeats, however many wait for it. A session that is used costs an entry each
- *           `renewMs`, one that is not is closed after `idleMs`.
+ * Assumes   crash-recovery nodes with a journal. For leases: the rates of clocks are correct to within `drift`, and
+ *           nodes are not paused, or the driver passes the deadline of each lease to the application. For liveness: the
+ *           assumptions of Raft.
+ * Safety    always: all replicas apply the same commands in the same order, each operation once; reads and operations
+ *           are linearizable; tokens increase; a watch misses no change and repeats none. While clocks keep to `drift`:
+ *           a grant of a session goes to no other session before the member knows that its session is over.
+ * Liveness  every operation is answered, and the session of a stopped member ends, once a majority is connected.
+ * Cost      on Raft a command is one entry: 3(N − 1) messages, and one more from a member that does not lead; many
+ *           operations share an entry. A read is a round of heartbeats, which all waiting reads share. A session in use
+ *           costs an entry every `renewMs`; an unused one is closed after `idleMs`.
  *
- * Why no two hold a lock, however slow the network is. A member arms the timer of a lease when it proposes a keep-alive for the first
- * time, and relies on it only once its own replica has applied that keep-alive. A leader that wants a session to expire has counted
- * since it applied the last keep-alive, whether it led then or not, so since later, and for longer, by what clocks may drift. And what it proposes names the
- * place of that keep-alive in the log: if another one stands between, it changes nothing.
+ * Why no lock has two holders, no matter how slow the network is: a member starts the timer of a lease when it first
+ * proposes a keep-alive, and relies on the lease only once its own replica has applied that keep-alive. The leader that
+ * expires a session has counted since it applied the last keep-alive, even if it did not lead then. It started later
+ * and waits longer, by the possible drift of clocks. Its proposal names the log index of that keep-alive: if another
+ * keep-alive comes first in the log, the proposal has no effect.
  *
  *     member   propose ─────────── lease ───────────────┤ lost
  *     log            keepAlive                                    expire   granted to the next
@@ -40,7 +42,7 @@ import type { SessionOptions } from "./session-options.ts";
 import type { MemberSession } from "./session-vocabulary.ts";
 
 export type ServiceParts = { session: MemberSession; replica: Replica; log: Raft };
-/** With a list of members that changes. */
+/** With a member list that can change. */
 type EmbeddedParts = ServiceParts & { configuration: Configuration };
 export type CoordinationService = Assembly<EmbeddedParts>;
 
@@ -71,7 +73,7 @@ const wires = {
   },
 } satisfies Wires<ServiceParts>;
 
-/** The log's configuration follows the list of members. */
+/** The configuration of the log follows the member list. */
 const embeddedWires: Wires<EmbeddedParts> = {
   session: wires.session,
   log: {
@@ -86,20 +88,20 @@ const embeddedWires: Wires<EmbeddedParts> = {
   configuration: { wanted: ({ voters, learners }, give) => give("log", { type: "reconfigure", voters, learners }) },
 };
 
-/** Members apply what is committed at once, wherever they are; a command is as long as many operations. */
+/** Every member must apply committed commands at once, so followers learn the commit index immediately. */
 const ofLog: Partial<RaftOptions> = { tellsCommit: true };
 
-/** The service and what uses it. @param log may be another form of Raft. */
+/** The service together with its users. @param log an alternative form of Raft. */
 export const withService = (
   users: Readonly<Record<string, AnyMaker>>,
   userWires: WireTable,
   log: AnyMaker = raft,
 ): Pick<System, "parts" | "wires"> => ({
-  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Users ask for something as they start.
+  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Users come last: they send requests as they start.
   wires: joined(wires as WireTable, userWires),
 });
 
-/** With a lock at every node, which is used as every mutual exclusion is. */
+/** A lock at every node, with the interface of every mutual exclusion algorithm. */
 const withLock = (log?: AnyMaker): System => ({
   ...withService(
     { mutex: serviceMutex },
@@ -123,7 +125,7 @@ const withLock = (log?: AnyMaker): System => ({
 
 export const coordinationSystem = withLock();
 
-/** What simulator and checker run: every node uses the lock. @param log may be another form of Raft. */
+/** The model for simulator and checker, in which every node uses the lock. @param log an alternative form of Raft. */
 export function serviceModel(log?: AnyMaker) {
   const make = withMutexWorkload<ServiceParts & { mutex: ServiceMutex }, CoordinationServiceOptions>(withLock(log));
   return (options?: Parameters<typeof make>[0]): ReturnType<typeof make> => {
@@ -135,7 +137,10 @@ export function serviceModel(log?: AnyMaker) {
 /** Thesis §4.2.1. */
 const CATCH_UP_ROUNDS = 10;
 
-/** A member's whole part in it, as `join()` runs it. @param machines of the application; may be filled while the service runs. */
+/**
+ * All parts of a member, as `join()` runs them. @param machines the application's state machines; may be extended while
+ * the service runs.
+ */
 export function coordinationService(
   options: CoordinationServiceOptions = {},
   machines: MachineDefinitions = {},

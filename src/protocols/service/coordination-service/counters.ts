@@ -1,4 +1,4 @@
-/** Counters by name: whole numbers that every computer adds up alike. */
+/** Named counters: safe integers, so that sums are the same on every computer. */
 import type { CounterOperation, Result } from "./operations.ts";
 import { refuse } from "./operations.ts";
 import { type Applying, nextRevision } from "./state.ts";

@@ -1,8 +1,8 @@
 /**
- * Expiry: the node that leads has a session expire when it has not heard of it for longer than its member can be certain of it. Every
- * node counts its own sweeps since it saw where in the log the session was last heard of, so a new leader need not begin to count:
- * a member that could reach no leader for so long has lost its session by its own clock. A count that is wrong costs a session, never
- * a lock that is held twice: what is proposed names the keep-alive that was counted from.
+ * Expiry: the leader expires a session that has been silent for longer than its member can rely on its lease. Every
+ * node counts its own sweeps since a session's latest sign of life in the log, so a new leader need not start counting.
+ * A member that could not reach a leader for that long has lost its session by its own clock. A wrong count costs a
+ * session, but never gives a lock two holders: the proposal names the keep-alive that the count started from.
  */
 import type { Proposal } from "./operations.ts";
 import type { Seen } from "./replica.ts";
@@ -11,7 +11,10 @@ import type { MemberSession } from "./session-vocabulary.ts";
 
 type State = MemberSession["state"];
 
-/** @param propose puts it to the log; what is not applied is found again by the next sweep. Null where this node does not lead. */
+/**
+ * @param propose puts a proposal in the log. The next sweep repeats one that was not applied. Null if this node does
+ * not lead.
+ */
 export function sweep(
   state: State,
   sessions: readonly Seen[],

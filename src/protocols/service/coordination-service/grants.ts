@@ -1,7 +1,7 @@
 /**
- * Grants: one fair queue for each name serves mutexes (capacity 1), semaphores, locks of readers and writers, and elections (who
- * holds leads, until it gives up or its session ends). Nobody is granted past somebody who waits for longer, so a writer that waits
- * is not overtaken by readers. Each grant has a token that grows over all names for ever.
+ * Grants: one fair queue per name serves mutexes (capacity 1), semaphores, readers-writer locks and elections (the
+ * holder leads until it resigns or its session ends). No waiter is granted before one that has waited longer, so
+ * readers do not overtake a waiting writer. Each grant has a token, which increases over all names forever.
  */
 import type { Answer, GrantOperation, Refusal, Result, SessionId } from "./operations.ts";
 import { MAX_PERMITS, refuse } from "./operations.ts";
@@ -40,7 +40,7 @@ function acquire(on: Applying, session: SessionId, operation: Acquire): Result {
   return { type: "waiting", ahead: lock.waiters.findIndex(isMine) };
 }
 
-/** To a member that a snapshot has taken past it. */
+/** Repeats the grant for a member that skipped it by installing a snapshot. */
 function tellAgain({ tell }: Applying, name: string, held: Held | undefined): void {
   if (held === undefined) return;
   const { session, wait, token, note } = held;
@@ -62,7 +62,7 @@ function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): 
   return null;
 }
 
-/** It names its grant, so one that comes late does not touch a successor's. */
+/** A release names its grant by token, so a late one does not affect the next holder. */
 function release(on: Applying, lock: Lock | null, session: SessionId, name: string, token: number): Result {
   const held = lock?.holders.find((holder) => holder.token === token && holder.session === session);
   if (lock === null || held === undefined)
@@ -77,7 +77,7 @@ function takeBack({ tell }: Applying, name: string, lock: Lock, held: Held): voi
   tell({ type: "released", name, session: held.session, token: held.token });
 }
 
-/** As many as there is room for, in the order in which they came. What nobody holds or waits for is forgotten. */
+/** Grants to as many waiters as there is room for, in FIFO order. A lock without holders and waiters is deleted. */
 function grantNext({ data, tell }: Applying, name: string, lock: Lock): void {
   let used = lock.holders.reduce((sum, { permits }) => sum + permits, 0);
   for (let next = lock.waiters[0]; next !== undefined && used + next.permits <= lock.capacity; next = lock.waiters[0]) {

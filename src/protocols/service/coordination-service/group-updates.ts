@@ -1,4 +1,4 @@
-/** What the parts of a service report to a multicast whose group it keeps. */
+/** Updates that a service reports to a multicast whose group it manages. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { list, natural, nullable, type Shapes, struct, text, variants } from "../../../core/shape.ts";
 import {
@@ -22,7 +22,7 @@ export type GroupUpdate =
   /** From the replica, in the order of the log. */
   | { type: "grouped"; name: string; view: Revision; members: GroupMember[] }
   | { type: "said"; name: string; from: NodeId; text: string; revision: Revision }
-  /** It was given a snapshot: what happened before it is not reported. */
+  /** It received a snapshot: earlier events are not reported. */
   | { type: "restored" };
 
 export const MAX_GROUP_MEMBERS = 10_000;

@@ -1,6 +1,6 @@
 /**
- * Groups by name: what a session in one says is told at every replica, in the order of the log, and so is who is in it: views. Of what
- * is said nothing is kept. A session that enters anew is another member of the group.
+ * Named groups of sessions. Every replica emits messages to a group, and the views of its members, in log order.
+ * Messages are not stored. A session that enters again is a new member of the group.
  */
 import { type GroupMember, type GroupOperation, isClient, type Result, refuse, type SessionId } from "./operations.ts";
 import { type Applying, type Data, type Group, nextRevision, type Session } from "./state.ts";
@@ -35,7 +35,7 @@ function say({ data, tell }: Applying, session: Session, { name, wait, number, t
   return { type: "done" };
 }
 
-/** A node has one life at a time, so it is in a group once. */
+/** A node has one session at a time, so it is in a group at most once. */
 function enterGroup(on: Applying, { id, member }: Session, { name, wait, setting }: Of<"enterGroup">): Result {
   const { data, limits } = on;
   if (isClient(member)) return refuse("bad-operation", "groups are of members: a client is in none");
@@ -57,7 +57,7 @@ function expel(on: Applying, by: Session, { name, wait, session, sessionWait }: 
   return { type: "done" };
 }
 
-/** The next view. A group without members is deleted. */
+/** Begins the next view. A group without members is deleted. */
 function change({ data, tell }: Applying, name: string, group: Group): void {
   const { members } = group;
   if (members.length === 0) strike(data.groups, name);

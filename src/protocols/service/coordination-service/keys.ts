@@ -1,4 +1,4 @@
-/** Keys and their values, in maps by name; transactions over several of them; the last changes, for watches. */
+/** Keys and values in named maps, transactions on several keys, and the latest changes for watches. */
 import type {
   Answer,
   Change,
@@ -15,9 +15,9 @@ import { MAX_VALUE_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Kept, type Limits, nextRevision } from "./state.ts";
 import { emptyTable, enter, entriesOf, lookUp, strike, valuesOf } from "./table.ts";
 
-/** Beside its key and value: revision, session and what JSON adds. */
+/** The overhead per key and value: revision, session and JSON syntax. */
 const ENTRY_BYTES = 64;
-/** Of a text in JSON. */
+/** The quotes of a text in JSON. */
 const QUOTES = 2;
 
 export function applyToKeys(on: Applying, session: SessionId, operation: KeyOperation): Result {
@@ -35,7 +35,7 @@ export function applyToKeys(on: Applying, session: SessionId, operation: KeyOper
 
 const isChange = ({ type }: Step): boolean => type !== "get";
 
-/** To delete what is not there changes nothing. */
+/** Deleting a missing key changes nothing. */
 function nextRevisionIf(data: Data, step: Step): number {
   const isVain = step.type === "delete" && stored(data, step.map, step.key) === null;
   return isVain ? data.revision : nextRevision(data);
@@ -53,13 +53,15 @@ function holds(data: Data, comparison: Comparison): boolean {
     : entry?.value === comparison.value;
 }
 
-/** Most steps are so small that what they take need not be counted: a unit of UTF-16 takes at most six bytes. */
+/** Most steps are so small that their size need not be counted: a UTF-16 unit takes at most six bytes. */
 const hasRoomFor = ({ data, limits }: Applying, step: Step): boolean =>
   step.type !== "put" ||
   (data.bytes + ENTRY_BYTES + 2 * QUOTES + 6 * (step.key.length + step.value.length) <= limits.maxBytes &&
     lookUp(data.maps, step.map) !== null);
 
-/** Whether there is room for all that is put, before any of it is. What takes no more room than there is taken finds some in any case. */
+/**
+ * Checks that there is room for all puts before any is made. A change that does not grow the state is always allowed.
+ */
 function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result | null {
   const bytes = data.bytes + growthBy(data, steps);
   const names = new Set(steps.filter(({ type, map }) => type === "put" && lookUp(data.maps, map) === null).map(nameOf));
@@ -72,7 +74,7 @@ function problemOf({ data, limits }: Applying, steps: readonly Step[]): Result |
 
 const nameOf = ({ map }: Step): string => map;
 
-/** One step after the other: each replaces or deletes what stands under its key then. */
+/** Applies the steps in order: each replaces or deletes the value at that point. */
 function growthBy(data: Data, steps: readonly Step[]): number {
   const sizes = new Map<string, number>();
   let growth = 0;
@@ -92,10 +94,10 @@ function sizeUnder(data: Data, map: string, key: string): number {
   return entry === null ? 0 : sizeOf(key, entry.value);
 }
 
-/** What a transaction answers, in characters. */
+/** The most characters in the answer to a transaction. */
 export const MAX_ANSWER_CHARS = 8_388_608;
 
-/** Each step answers what stood under its key: a value from before, or one that an earlier step has put. */
+/** Each step returns the value before it, which may come from an earlier step of the transaction. */
 function answerProblem(data: Data, steps: readonly Step[]): Result | null {
   if (steps.length * MAX_VALUE_BYTES <= MAX_ANSWER_CHARS) return null;
   const put = new Map<string, number>();
@@ -139,7 +141,7 @@ function remove(on: Applying, map: string, key: string, revision: number): Store
 
 const sizeOf = (key: string, value: string): number => ENTRY_BYTES + bytesOf(key) + bytesOf(value);
 
-/** Kept for watches, the oldest as long as there is room. @param bytes of its key and its value */
+/** Keeps a change for watches and drops the oldest if there is no room. @param bytes of the change's key and value. */
 function note({ data, limits, tell }: Applying, change: Change, bytes: number): void {
   const { kept } = data;
   kept.changes.push(change);
@@ -149,7 +151,10 @@ function note({ data, limits, tell }: Applying, change: Change, bytes: number): 
   tell({ type: "changed", ...change });
 }
 
-/** By an eighth: to take one from the front of a long list costs as much as to take many. */
+/**
+ * Allows an eighth more than the limit: removing one element from the front of a long list costs as much as removing
+ * many.
+ */
 const isOver = (count: number, most: number): boolean => count > most + Math.floor(most / 8);
 
 function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void {
@@ -162,7 +167,10 @@ function forgetOldest(kept: Kept, { maxChanges, maxChangeBytes }: Limits): void 
   kept.changes.splice(0, count);
 }
 
-/** So many maps that have lost changes are told apart: watches of those that change seldom lose nothing to others. */
+/**
+ * The missing changes of this many maps are tracked separately, so that a busy map does not cost the watches of a quiet
+ * one.
+ */
 const MAX_FORGOTTEN = 1_000;
 
 function noteForgotten(kept: Kept, { map, revision }: Change): void {
@@ -172,13 +180,13 @@ function noteForgotten(kept: Kept, { map, revision }: Change): void {
   kept.forgottenOf = emptyTable();
 }
 
-/** A large one counts for no more than this, so that the last two of them are kept, however large. */
+/** A large change counts no more than this, so that the last two are always kept. */
 const MAX_CHANGE_SIZE = 524_288;
 
 const changeSize = (map: string, bytes: number): number =>
   Math.min(MAX_CHANGE_SIZE, ENTRY_BYTES + bytesOf(map) + bytes);
 
-/** What was tied to the session goes with it. */
+/** Deletes the keys leased by the session. */
 export function releaseKeys(on: Applying, session: SessionId): void {
   const tied: { map: string; key: string }[] = [];
   for (const [map, table] of entriesOf(on.data.maps))
@@ -188,7 +196,7 @@ export function releaseKeys(on: Applying, session: SessionId): void {
   for (const { map, key } of tied) remove(on, map, key, revision);
 }
 
-/** All of it, and nobody is told. */
+/** Deletes the whole map without an event. */
 export function forgetMap(data: Data, map: string): void {
   const table = lookUp(data.maps, map);
   if (table === null) return;
@@ -209,7 +217,7 @@ export function range(data: Data, map: string, from: string, to: string | null, 
   return { type: "entries", entries, isMore: false };
 }
 
-/** All that has changed in a map since, in order. */
+/** @returns the later changes of a map, in order. */
 export function changesAfter({ kept }: Data, map: string, after: number): Answer {
   const forgotten = Math.max(kept.forgotten, lookUp(kept.forgottenOf, map) ?? 0);
   if (after < forgotten)

@@ -1,10 +1,10 @@
 /**
- * Operations that are longer than a command of the log may be. A session puts them to the log in parts, one such operation after the
- * other; what has come waits in the session, and the last part has the whole done. Parts are numbered operations of the session like
- * all others, so none is taken twice or left out, whoever leads; and what waits goes with the session.
+ * Operations that are too long for one log entry. A session proposes them in parts, one such operation at a time. The
+ * parts wait in the session, and the last one executes the operation. Parts are numbered like all operations of a
+ * session, so none is applied twice or skipped, no matter which node leads. Pending parts are lost with the session.
  *
- * Until it is done it takes the room of what is held, and some beyond that: so however many sessions there are, they cannot fill memory
- * with parts, and of a state that is full a large value can be replaced.
+ * Pending parts count toward the size of the state, with some extra room. So they cannot fill the memory, no matter how
+ * many sessions there are, and a large value can still be replaced when the state is full.
  */
 import { problem } from "../../../core/shape.ts";
 import {
@@ -22,14 +22,14 @@ import { type Applying, bytesOf, type Data, type Session, type Staged } from "./
 
 type Part = Extract<SessionOperation, { type: "part" }>;
 
-/** @returns the operation, once it is whole; before, or if it is refused, what came of the part. */
+/** @returns the operation once it is complete; otherwise the result of this part. */
 export function takePart(
   on: Applying,
   session: Session,
   { number, isLast, text }: Part,
 ): { whole: Operation } | { result: Result } {
   if (number === 1) {
-    dropParts(on.data, session); // Nobody waits for what was begun before.
+    dropParts(on.data, session); // The session has abandoned the operation that it began before.
     session.staged = { parts: 0, text: "", bytes: 0, refusal: null };
   }
   const { staged } = session;
@@ -44,10 +44,10 @@ export function takePart(
   return staged.refusal === null ? read(staged.text, isClient(session.member)) : { result: staged.refusal };
 }
 
-/** What is held and what comes in parts may take so much more than what is held: a large value and what JSON adds. */
+/** The room for parts beyond the limit of the state: one large value and its JSON overhead. */
 const PART_ROOM = 2_097_152;
 
-/** @returns why it finds no room; then nothing of it is kept. */
+/** @returns why there is no room for it; its text is dropped then. */
 function append({ data, limits }: Applying, staged: Staged, text: string): Refusal | null {
   const bytes = bytesOf(text);
   const refusal =
@@ -63,13 +63,16 @@ function append({ data, limits }: Applying, staged: Staged, text: string): Refus
   return refusal;
 }
 
-/** What waits in a session is forgotten. */
+/** Drops the pending parts of a session. */
 export function dropParts(data: Data, session: Session): void {
   data.bytes -= session.staged?.bytes ?? 0;
   session.staged = null;
 }
 
-/** Those that carry values. A member looks at what a client puts to the log, and a part does not show what it will be. */
+/**
+ * Only operations with values may come in parts. A member checks the operations of its clients, and a part does not
+ * show what the operation will be.
+ */
 const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "enqueue", "say", "execute"]);
 
 function read(text: string, isOfClient: boolean): { whole: Operation } | { result: Result } {
@@ -86,7 +89,7 @@ function read(text: string, isOfClient: boolean): { whole: Operation } | { resul
   return { result: refuse("bad-operation", `${operation.type} may not come in parts`) };
 }
 
-/** Whether it changes, or compares, what members keep for themselves, such as where they serve clients. */
+/** Whether the operation changes or compares keys reserved for members, such as the addresses for clients. */
 export function concernsOwnNames(operation: Operation): boolean {
   if (operation.type === "execute") return isOwn(operation.machine);
   if (operation.type !== "transaction") return "map" in operation && isOwn(operation.map);

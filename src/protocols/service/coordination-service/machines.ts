@@ -1,6 +1,7 @@
 /**
- * State machines of the application: deterministic, each defined by name in the same way at every member. A member that has not
- * defined one yet keeps its commands until it does, and so its snapshots hold them. It drops none: before that it stops.
+ * State machines of the application: deterministic, and defined by name in the same way at every member. A member that
+ * has not defined a machine yet keeps its commands until it does, so its snapshots contain them. It never drops a
+ * command: it stops instead.
  */
 import { EnvironmentError, unexpected } from "../../../core/errors.ts";
 import type { Answer, Command, Refusal, Result } from "./operations.ts";
@@ -8,47 +9,52 @@ import { isOwn, MAX_OPERATION_BYTES, refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type MachineState, nextRevision, utf8BytesOf } from "./state.ts";
 import { enter, entriesOf, keysOf, lookUp, valuesOf } from "./table.ts";
 
-/** The state is plain data. `apply` leaves it as it is and gives the next one, which rests on nothing but what it is given. */
+/**
+ * A state machine with plain data as its state. `apply` does not change its argument: it returns the next state, which
+ * depends on the arguments only.
+ */
 export interface MachineDefinition {
   init(): unknown;
   apply(state: unknown, command: string): readonly [state: unknown, result: string];
-  /** Changes nothing. */
+  /** Must not change the state. */
   ask?(state: unknown, question: string): string;
   /**
-   * Why the state is no plain data: replicas that go on from a snapshot of it would come to differ. Null: it is.
-   * @param checked an earlier state that is: what the two have in common is not looked at again. Undefined: all of it is looked at.
+   * @param checked an earlier state that is plain data: parts shared with it are not checked again. Undefined: check
+   * everything.
+   * @returns why the state is not plain data, so that replicas that restore it from a snapshot would diverge; null if
+   * it is.
    */
   fault?(state: unknown, checked: unknown): string | null;
 }
 
 /**
- * A machine of Coterie's own, whose name begins as those of members do. It may be as large as there is room for: what it holds is counted
- * with keys and values. So it is not copied: `run` changes it in place, or throws before it does.
+ * A built-in machine, with a reserved name. Its size counts as keys and values do, so it may be as large as there is
+ * room. Its state is therefore not copied: `run` changes it in place, or throws before any change.
  */
 export interface BuiltInMachine {
   init(): unknown;
   /**
    * @param room for more keys and values, in bytes.
-   * @returns `change`: what listeners at each replica are told; null: nothing.
+   * @returns `change`, which is reported to listeners at each replica; null: nothing to report.
    */
   run(state: unknown, command: string, room: number): { readonly result: string; readonly change: unknown };
-  /** Changes nothing. */
+  /** Must not change the state. */
   ask(state: unknown, question: string): string;
-  /** What it takes in a snapshot, at most. */
+  /** @returns an upper bound for its size in a snapshot. */
   bytesOf(state: unknown): number;
-  /** A copy that later commands do not change: it may share what they only replace. */
+  /** @returns a copy that later commands do not change. It may share parts that commands replace as a whole. */
   copyOf(state: unknown): unknown;
 }
 
 type Definition = MachineDefinition | BuiltInMachine;
 
-/** By name. May be filled while the service runs. */
+/** Definitions by name. May be extended while the service runs. */
 export type MachineDefinitions = Record<string, Definition>;
 
 const definitionOf = (machines: MachineDefinitions, name: string): Definition | null =>
   Object.hasOwn(machines, name) ? (machines[name] as Definition) : null;
 
-/** What a replica has, without a listener. */
+/** The data of a replica, without listeners. */
 type Replicated = Pick<Applying, "data" | "limits">;
 
 export function execute(on: Applying, machines: MachineDefinitions, operation: Command): Result {
@@ -89,7 +95,7 @@ export function builtInOf(machines: MachineDefinitions, name: string): BuiltInMa
   return definition !== null && isBuiltIn(definition) ? definition : null;
 }
 
-/** Every member has defined it: nothing is pending. */
+/** Every member defines built-in machines, so no command is pending. */
 function runBuiltIn(
   { data, limits, tell }: Applying,
   name: string,
@@ -119,10 +125,13 @@ function begin(machine: MachineState, definition: Definition): void {
   machine.isDefined = true;
 }
 
-/** Of a command that waits, beside its text: what a string and its place in a list take in memory. */
+/** The memory overhead of a pending command, in addition to its text. */
 const COMMAND_BYTES = 32;
 
-/** @throws EnvironmentError if there is no room for more: what is in the log is not lost, and is run once the machine is defined. */
+/**
+ * @throws EnvironmentError if there is no room for another pending command. It stays in the log and runs once the
+ * machine is defined.
+ */
 function keep({ data, limits, tell }: Applying, name: string, machine: MachineState, command: string): void {
   const added = COMMAND_BYTES + bytesOf(command);
   machine.pending.push(command);
@@ -135,14 +144,17 @@ function keep({ data, limits, tell }: Applying, name: string, machine: MachineSt
     tell({ type: "commandsWait", machine: name, bytes, maxBytes: maxPendingBytes });
 }
 
-/** How often it is told that commands wait, until no more may. */
+/** How many times `commandsWait` is emitted before the limit is reached. */
 const TOLD_SHARES = 8;
 
-/** Of commands whose machines are not defined here. */
+/** @returns the bytes of commands whose machines are not defined here. */
 export const waitingBytes = ({ machines }: Data): number =>
   valuesOf(machines).reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
 
-/** The log goes on growing as long as no snapshot is taken. @throws EnvironmentError if one has no room for what waits */
+/**
+ * The log grows for as long as no snapshot is taken. @throws EnvironmentError if a snapshot has no room for the pending
+ * commands
+ */
 function _requireDefined({ machines }: Data): void {
   const most = valuesOf(machines).reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
   const name = [...entriesOf(machines)].find(([, machine]) => machine.pendingBytes === most)?.[0];
@@ -156,7 +168,10 @@ function undefinedMachine(name: string, bytes: number, why: string): Environment
   );
 }
 
-/** What came before it was defined here. @throws what `init` does; then all of that waits still */
+/**
+ * Runs the commands that were decided before the machine was defined here. @throws the error of `init`; the commands
+ * then stay pending
+ */
 function catchUp({ limits }: Replicated, machine: MachineState, definition: MachineDefinition): void {
   begin(machine, definition);
   if (machine.pending.length === 0) return;
@@ -166,18 +181,18 @@ function catchUp({ limits }: Replicated, machine: MachineState, definition: Mach
   for (const command of commands) run({ limits }, machine, definition, command);
 }
 
-/** So that snapshots hold states. */
+/** Runs pending commands, so that snapshots contain states. */
 export function catchUpAll(on: Replicated, machines: MachineDefinitions): void {
   for (const [name, machine] of entriesOf(on.data.machines)) {
     const definition = definitionOf(machines, name);
     if (definition === null || isBuiltIn(definition) || machine.pending.length === 0) continue;
     try {
       catchUp(on, machine, definition);
-    } catch {} // The next one that asks is told so.
+    } catch {} // The next call reports the error.
   }
 }
 
-/** Whether all states can be saved: one that was changed in place may have come to be what no snapshot holds. */
+/** Whether all states can be saved. A state that was changed in place may no longer be plain data. */
 export function areSound({ machines }: Data, definitions: MachineDefinitions): boolean {
   return [...entriesOf(machines)].every(([name, { state, isDefined }]) => {
     const definition = definitionOf(definitions, name);
@@ -186,7 +201,7 @@ export function areSound({ machines }: Data, definitions: MachineDefinitions): b
   });
 }
 
-/** One that throws has changed nothing, nor has one whose state or result would be too large, or no plain data. */
+/** Runs a command. It changes nothing if it throws, or if its state or result is too large or not plain data. */
 function run(
   { limits }: Pick<Applying, "limits">,
   machine: MachineState,
@@ -213,7 +228,10 @@ function run(
   }
 }
 
-/** A state that is large is not measured after each command: on average one costs as much as this many bytes. At every replica after the same ones. */
+/**
+ * A large state is not measured after each command. The average cost per command is that of this many bytes. All
+ * replicas measure after the same commands.
+ */
 const MEASURED_BYTES = 65_536;
 
 const isDue = ({ bytes, unmeasured }: MachineState, maxMachineBytes: number): boolean =>

@@ -1,7 +1,7 @@
 /**
- * The list of members, as the log has it. The first change says who the founders are; each further one names a member. What the list
- * wants and what the log's configuration is are told apart: a newcomer is listed before its vote counts, and one that is to leave
- * stays listed until no decision needs it.
+ * The member list, as kept in the log. The first change records the founders; later changes add, remove or change
+ * members. The desired list and the log's configuration may differ: a new member is listed before its vote counts, and
+ * a leaving member stays listed until no decision needs it.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import type { Members } from "../../consensus/family/replicated-log.ts";
@@ -13,16 +13,16 @@ import { type Applying, type Data, nextRevision } from "./state.ts";
 export const listed = ({ members }: MemberList, id: NodeId): ListedMember | null =>
   members.find(({ member }) => member === id) ?? null;
 
-/** What the log's configuration is to be. */
+/** @returns the desired configuration of the log. */
 function wanted({ members }: MemberList): Members {
   const those = (wish: Wish): NodeId[] => members.flatMap((each) => (each.wish === wish ? [each.member] : []));
   return { voters: those("voter"), learners: those("learner") };
 }
 
 /**
- * The next configuration to ask the log for; null if it is as the list wants it. Newcomers learn first: only then is it known
- * whether they are there, and what they lack. So does one that was taken back before the log had heard of it: it leaves the list with
- * a configuration that it is not in any more.
+ * @returns the next configuration to request from the log; null if it is as desired. A new member first becomes a
+ * learner: only then does the leader know whether it is reachable and what it lacks. This includes a member that was
+ * removed before the log learned of it: it leaves the list with a configuration that excludes it.
  */
 export function nextConfiguration(of: MemberList): Members | null {
   const { voters, learners } = of;
@@ -38,14 +38,14 @@ const ascending = (nodes: readonly NodeId[]): NodeId[] => nodes.toSorted((a, b) 
 const isSame = (a: readonly NodeId[], b: readonly NodeId[]): boolean =>
   a.length === b.length && a.every((node) => b.includes(node));
 
-/** Whether a change of who votes is not in effect yet. */
+/** Whether a change of the voters is still in progress. */
 const isChanging = (of: MemberList): boolean => !isSame(wanted(of).voters, of.voters);
 
 export function applyToMembers(on: Applying, operation: MemberOperation): Result {
   const { data } = on;
   if (operation.type === "foundMembers") return found(on, operation.members);
   if (data.members === null) return refuse("bad-operation", "the list of members is not in the log yet");
-  const changed = copyOf(data.members); // A refusal leaves the list as it was.
+  const changed = copyOf(data.members); // A refusal leaves the list unchanged.
   const refusal = operation.type === "changeMembers" ? changeAll(changed, operation.steps) : change(changed, operation);
   if (refusal !== null) return refusal;
   data.members = changed;
@@ -78,7 +78,7 @@ function tell({ data, tell: emit }: Applying, of: MemberList): void {
   emit({ type: "members", list: copyOf(of) });
 }
 
-/** Its own, since the list goes on changing. */
+/** A copy, since the list keeps changing. */
 export const copyOf = (of: MemberList): MemberList => JSON.parse(JSON.stringify(of)) as MemberList;
 
 function change(of: MemberList, operation: Exclude<MemberOperation, { type: "foundMembers" | "changeMembers" }>) {
@@ -97,7 +97,7 @@ function change(of: MemberList, operation: Exclude<MemberOperation, { type: "fou
   }
 }
 
-/** One after the other, but for who votes: that changes from those before the first to those after the last. */
+/** Applies the steps in order. The voters, however, change in one step from the old set to the new one. */
 function changeAll(of: MemberList, steps: readonly MemberStep[]): Refusal | null {
   const named = steps.flatMap((each) =>
     each.type === "addMember" && each.replaces !== null ? [each.member, each.replaces] : [each.member],
@@ -161,8 +161,8 @@ function add(
 }
 
 /**
- * One whose vote does not count yet can go at any time. That takes back what it was added for: those that vote and were to leave with
- * the same change stay, or fewer would be left than anybody asked for.
+ * Removes a member. One whose vote does not count yet can be removed at any time, which cancels the change that added
+ * it. Voters that would leave with that change stay, so that the cluster is not left smaller than intended.
  */
 function remove(of: MemberList, member: ListedMember, underWay: Refusal | null): Refusal | null {
   if (member.wish === "leaving") return null;
@@ -199,13 +199,13 @@ function isTaken(of: MemberList, at: string, but: readonly NodeId[]): Refusal | 
   return other === undefined ? null : refuse("member-exists", `member ${other.member} has the address ${at}`);
 }
 
-/** The log says what its configuration is from here on: who is out of it and was to leave is no member any more. */
+/** Handles a new configuration of the log: a leaving member that is no longer in it leaves the list. */
 export function noteConfiguration(on: Applying, { voters, learners }: Members): void {
   const { members: of } = on.data;
-  if (of === null) return; // Nobody has changed it yet.
+  if (of === null) return; // There has been no change of members yet.
   const present = [...voters, ...learners];
   const gone = of.members.filter(({ member, wish: its }) => its === "leaving" && !present.includes(member));
-  if (gone.length === 0 && isSame(voters, of.voters) && isSame(learners, of.learners)) return; // It is told anew after a restart.
+  if (gone.length === 0 && isSame(voters, of.voters) && isSame(learners, of.learners)) return; // Repeated after a restart.
   of.voters = ascending(voters);
   of.learners = ascending(learners);
   of.members = of.members.filter((member) => !gone.includes(member));

@@ -1,15 +1,15 @@
-/** The words of the list of members: what it holds, and how it is changed. */
+/** Types of the member list: its content and its operations. */
 import type { NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, oneOf, type Shape, struct, text, variants } from "../../../core/shape.ts";
 
 export interface MemberList {
-  /** Of its last change. */
+  /** The revision of its last change. */
   revision: number;
-  /** Who founded the cluster: its name for good, whoever is in it. */
+  /** The founders of the cluster, which identify it for good, no matter who its members are. */
   founders: NodeId[];
-  /** Ascending by their ids. */
+  /** Ascending by id. */
   members: ListedMember[];
-  /** Ids that have been taken from the list. They are not given again. */
+  /** Ids of removed members, which are never reused. */
   removed: NodeId[];
   /** The configuration of the log that is in effect. */
   voters: NodeId[];
@@ -18,29 +18,29 @@ export interface MemberList {
 
 export interface ListedMember {
   member: NodeId;
-  /** Where the others reach it, `host:port`. */
+  /** The address where other members reach it, `host:port`. */
   address: string;
-  /** Names its journal; empty until it has called for the first time. */
+  /** Identifies its journal; empty until it has connected for the first time. */
   journal: string;
-  /** What it is to be. */
+  /** The role it should have. */
   wish: Wish;
-  /** Who leaves as this one gets its vote. */
+  /** The member that leaves when this one gets its vote. */
   replaces: NodeId | null;
 }
 
 export type Wish = "voter" | "learner" | "leaving";
 
 export type MemberOperation =
-  /** The list as it was before its first change. It changes nothing once there is one. */
+  /** Records the list as it was before its first change. It has no effect once there is a list. */
   | { type: "foundMembers"; members: Founder[] }
-  /** It has called, with this journal. Nobody else's counts from then on. */
+  /** The member has connected with this journal. No other journal is accepted for it from then on. */
   | { type: "nameJournal"; member: NodeId; journal: string }
   | { type: "moveMember"; member: NodeId; address: string }
   | MemberStep
-  /** All of them or none. Who votes changes in one step: from those before to those after. */
+  /** Applies all steps or none. The voters change at once, from the old set to the new one. */
   | { type: "changeMembers"; steps: MemberStep[] };
 
-/** A change of who takes part. */
+/** A change of the membership. */
 export type MemberStep =
   | { type: "addMember"; member: NodeId; address: string; isVoter: boolean; replaces: NodeId | null }
   | { type: "promoteMember"; member: NodeId }
@@ -50,7 +50,7 @@ export type Founder = Pick<ListedMember, "member" | "address" | "journal">;
 
 export const MAX_LISTED = 64;
 export const MAX_REMOVED = 10_000;
-/** In one change: with addresses as long as they may be, it is one entry of the log. */
+/** The most steps in one change: even with the longest addresses, it fits in one log entry. */
 export const MAX_STEPS = 64;
 const MAX_ADDRESS_BYTES = 300;
 const MAX_JOURNAL_BYTES = 40;

@@ -1,4 +1,4 @@
-/** The words of the service: what may be asked of it, what it answers, and what it tells while it works. */
+/** The vocabulary of the service: its operations, queries, results and events, with their shapes and limits. */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
   boolean,
@@ -15,27 +15,27 @@ import {
 } from "../../../core/shape.ts";
 import { type MemberList, type MemberOperation, memberListShape, memberOperationShapes } from "./member-words.ts";
 
-/** Clients that are no members have numbers of their own, given by the log and never twice: from here on. */
+/** The log gives clients that are not members ids from here on, each only once. */
 export const FIRST_CLIENT: NodeId = 2 ** 40;
 export const isClient = (member: NodeId): boolean => member >= FIRST_CLIENT;
 
-/** The map in which members say where they serve clients. Names that begin as it does are kept for members themselves. */
+/** The map of the addresses where members serve clients. Names with this prefix are reserved for members. */
 export const OWN_NAMES = "coterie/";
 export const isOwn = (name: string): boolean => name.startsWith(OWN_NAMES);
 export const ENDPOINTS = `${OWN_NAMES}endpoints`;
-/** The same of where they serve etcd's API. */
+/** The map of the addresses where members serve etcd's API. */
 export const ETCD_ENDPOINTS = `${OWN_NAMES}etcd-endpoints`;
 
-/** Names one life of a member's session: the revision at which it was opened. */
+/** Identifies a session of a member: the revision at which it was opened. */
 export type SessionId = number;
 
-/** Grows with every change, over all names and for ever: of a grant it is the fencing token. */
+/** Increases with every change, over all names, forever. The revision of a grant is its fencing token. */
 export type Revision = number;
 
-/** Names what a session waits for, such as a grant: unique among those of its member. */
+/** Identifies something that a session waits for, such as a grant. Unique within its member. */
 export type WaitId = number;
 
-/** What changes something, and goes through the log. */
+/** Operations change the state and go through the log. */
 export type Operation =
   | KeyOperation
   | CounterOperation
@@ -47,10 +47,10 @@ export type Operation =
   | MemberOperation;
 
 export type KeyOperation =
-  /** `isLeased`: the key goes when the session ends. */
+  /** `isLeased`: the key is deleted when the session ends. */
   | { type: "put"; map: string; key: string; value: string; isLeased: boolean }
   | { type: "delete"; map: string; key: string }
-  /** All of `success` if all comparisons hold, otherwise all of `failure`: at one revision. */
+  /** Runs all of `success` if all comparisons hold, otherwise all of `failure`, at one revision. */
   | { type: "transaction"; compare: Comparison[]; success: Step[]; failure: Step[] };
 
 export type Comparison =
@@ -67,8 +67,9 @@ export type CounterOperation = { type: "add"; name: string; by: number } | { typ
 
 export type GrantOperation =
   /**
-   * Waits in one fair queue for each name. `exclusive` takes the whole capacity, `shared` so many permits of it. Asked again with the
-   * same `wait` it is answered as before. `note`: what others are told of the holder, such as its address.
+   * Waits in the fair queue of the name. `exclusive` takes the whole capacity, `shared` as many permits as given. A
+   * repeated request with the same `wait` gets the same answer. `note` is what others can see of the holder, such as
+   * its address.
    */
   | {
       type: "acquire";
@@ -80,56 +81,63 @@ export type GrantOperation =
       note: string;
     }
   | { type: "release"; name: string; token: Revision }
-  /** Gives up waiting, or gives back what has been granted meanwhile. */
+  /** Stops waiting, or releases the grant if it was made meanwhile. */
   | { type: "withdraw"; name: string; wait: WaitId };
 
 export type BarrierOperation =
-  /** Waits until so many have arrived. */
+  /** Waits until this many parties have arrived. */
   { type: "arrive"; name: string; wait: WaitId; parties: number } | { type: "leave"; name: string; wait: WaitId };
 
 export type QueueOperation =
   | { type: "enqueue"; name: string; value: string }
-  /** Waits in a fair queue for an item, which nobody else gets unless it is given back. */
+  /** Waits in a fair queue for an item. No other session gets the item unless it is given back. */
   | { type: "take"; name: string; wait: WaitId }
-  /** Gives up waiting, or gives back the item that it was given meanwhile. */
+  /** Stops waiting, or gives back the item received meanwhile. */
   | { type: "stopTaking"; name: string; wait: WaitId }
-  /** The item is done with. */
+  /** Removes a processed item for good. */
   | { type: "finish"; name: string; token: Revision }
-  /** To the front of the queue. */
+  /** Puts the item back at the front of the queue. */
   | { type: "giveBack"; name: string; token: Revision };
 
 export type GroupOperation =
   /**
-   * From the next view on it is in the group, as another member than before. `wait` names this time of its being in. `setting`: how the
-   * group is used, which all its members agree on.
+   * Joins the group as a new member, from the next view on. `wait` identifies this membership. `setting` describes how
+   * the group is used; all its members must agree on it.
    */
   | { type: "enterGroup"; name: string; wait: WaitId; setting: string }
   | { type: "leaveGroup"; name: string }
-  /** Removes another member, as `session` and `sessionWait` name it; unless this session has left the group, or entered it again. */
+  /**
+   * Removes the member named by `session` and `sessionWait`, unless this session has left the group or entered it
+   * again.
+   */
   | { type: "expelFromGroup"; name: string; wait: WaitId; session: SessionId; sessionWait: WaitId }
   /**
-   * To all members of the group, or to one; unless the session has left it since, or entered it anew. `number`: since it entered, from 1,
-   * and done in that order only; 0: in any.
+   * Sends a message to all members of the group, or to one, unless the session has left the group or entered it again.
+   * `number` counts from 1 since it entered, and messages are accepted only in that order; 0: in any order.
    */
   | { type: "say"; name: string; wait: WaitId; number: number; to: NodeId | null; text: string };
 
 /** For a state machine that the application has defined. */
 export type Command = { type: "execute"; machine: string; command: string };
 
-/** What a member itself puts to the log, beside what it is asked for. */
+/** Operations that a member adds for its own session. */
 export type SessionOperation =
-  /** Always the first of a life. `version`: of the state machine, as the member that opens it runs it. */
+  /** Always the first of a session. `version` is the member's `STATE_MACHINE_VERSION`. */
   | { type: "begin"; ttlMs: number; version: number }
-  /** Of an operation that is longer than a command of the log may be: its JSON in fragments, numbered 1, 2, 3 …; the last has it done. */
+  /**
+   * A fragment of the JSON of an operation that is too long for one log entry. Fragments count from 1; the last one
+   * executes the operation.
+   */
   | { type: "part"; number: number; isLast: boolean; text: string }
-  /** `ifIdle`: unless it holds or waits for something. */
+  /** `ifIdle`: is refused if the session holds or waits for something. */
   | { type: "close"; ifIdle: boolean };
 
-/** What a command of the log says, as JSON. */
+/** The content of a log entry, as JSON. */
 export type Proposal =
   /**
-   * Operations of a session, numbered from `first` on. Applied in their order, each once: what comes after a gap is proposed again.
-   * Replies up to `acknowledged` have come. `round`: of the lease, begun before this was proposed for the first time.
+   * Operations of a session, numbered from `first` on. They are applied in order, each once; those after a gap are
+   * proposed again. The member has received all replies up to `acknowledged`. `round` is a lease round that began
+   * before this was first proposed.
    */
   | {
       type: "operations";
@@ -139,32 +147,35 @@ export type Proposal =
       first: number;
       operations: (Operation | SessionOperation)[];
     }
-  /** Of a leader: takes effect unless the session has been heard of after the place `seen` of the log. */
+  /** From a leader: expires the session unless the log has a later sign of life than the one at index `seen`. */
   | { type: "expire"; session: SessionId; seen: number };
 
-/** What is read at a replica that is up to date. */
+/** Queries are answered by a replica that is up to date. */
 export type Query =
   | { type: "get"; map: string; key: string }
-  /** Keys from `from` on and before `to`, in order; null: to the end. */
+  /** Keys from `from` up to but excluding `to`, in order; null: to the end. */
   | { type: "range"; map: string; from: string; to: string | null; limit: number }
-  /** All changes of a map after a revision, and none twice if one goes on with the events after the answer's revision. */
+  /**
+   * All changes of a map after a revision. To continue without a duplicate, follow the events after the answer's
+   * revision.
+   */
   | { type: "changes"; map: string; after: Revision }
   | { type: "count"; name: string }
   | { type: "holders"; name: string }
   | { type: "backlog"; name: string }
-  /** What became of an arrival at a barrier that has been applied. */
+  /** The state of an arrival at a barrier that has been applied. */
   | { type: "arrival"; name: string; session: SessionId; wait: WaitId }
   | { type: "sessions" }
   | { type: "members" }
-  /** All that there is. */
+  /** Queries all state, as the machine defines it. */
   | { type: "ask"; machine: string; question: string };
 
-/** What stands under a key. */
+/** The value of a key. */
 export interface Stored {
   value: string;
-  /** Of its last change. */
+  /** The revision of its last change. */
   revision: Revision;
-  /** It goes with this session. */
+  /** The session whose end deletes it, if it is leased. */
   session: SessionId | null;
 }
 
@@ -176,7 +187,7 @@ export interface Change {
   revision: Revision;
   map: string;
   key: string;
-  /** Null: it was deleted. */
+  /** Null: the key was deleted. */
   value: string | null;
 }
 
@@ -191,79 +202,79 @@ export interface Holder {
 
 export type StepResult = { type: "stored"; previous: Stored | null } | { type: "found"; entry: Stored | null };
 
-/** What came of an operation. */
+/** The outcome of an operation. */
 export type Result =
   | { type: "done" }
   /** By `put` and `delete`. */
   | { type: "stored"; previous: Stored | null }
   | { type: "transaction"; succeeded: boolean; results: StepResult[] }
-  /** The value after it. */
+  /** The new value. */
   | { type: "counted"; value: number }
   | { type: "granted"; token: Revision }
-  /** Behind so many; an event tells when its turn has come. */
+  /** This many are ahead. An event follows when it is granted. */
   | { type: "waiting"; ahead: number }
   | { type: "passed"; generation: Revision }
   | { type: "enqueued"; item: Revision }
   | { type: "item"; token: Revision; value: string }
   /** By a state machine. */
   | { type: "executed"; result: string }
-  /** Applied, and no replica that could say what came of it has told this one: its machine is not defined where it was needed. */
+  /** Applied, but the result is unknown: the replicas that would know it have not defined the machine. */
   | { type: "unknown" }
   | Refusal;
 
 export type Refusal = { type: "refused"; code: RefusalCode; reason: string };
 
 export const refusalCodes = [
-  /** One operation, a key or a name. */
+  /** An operation, a key or a name is too large. */
   "too-large",
-  /** All that the service holds. */
+  /** The state of the service has reached its limit. */
   "full",
-  /** More waiters, items or names than are allowed. */
+  /** More waiters, items or names than allowed. */
   "too-many",
-  /** Too many operations of this member are under way. */
+  /** Too many operations of this member are in progress. */
   "overloaded",
   "bad-operation",
-  /** A counter would leave the safe integers. */
+  /** A counter would leave the range of safe integers. */
   "overflow",
-  /** Others use the name with another capacity, or another number of parties. */
+  /** The name is in use with another capacity or another number of parties. */
   "in-use",
-  /** Nothing is held with this token. */
+  /** The session holds nothing with this token. */
   "not-held",
-  /** The session ended before the operation was applied: it has not been and will not be. */
+  /** The session ended before the operation was applied: it has not been applied and will not be. */
   "session-expired",
-  /** The session ended, and this member has not seen whether the operation was applied before. */
+  /** The session ended, and this member does not know whether the operation was applied before. */
   "outcome-unknown",
-  /** Changes after that revision are not kept any more. */
+  /** The changes after that revision are no longer kept. */
   "compacted",
   /** This member has not defined the state machine. */
   "unknown-machine",
   "machine-failed",
-  /** Of the list of members. */
+  /** About the member list. */
   "unknown-member",
   "member-exists",
   "last-voter",
-  /** Who votes changes one step at a time. */
+  /** Only one change of the voters is allowed at a time. */
   "change-under-way",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
 export const refuse = (code: RefusalCode, reason: string): Refusal => ({ type: "refused", code, reason });
 
-/** What came of a query. */
+/** The answer to a query. */
 export type Answer =
   | { type: "found"; entry: Stored | null }
-  /** `isMore`: the limit cut it short. */
+  /** `isMore`: the limit cut the result short. */
   | { type: "entries"; entries: KeyEntry[]; isMore: boolean }
   | { type: "changes"; changes: Change[] }
   | { type: "counted"; value: number }
   | { type: "holders"; holders: Holder[]; waiting: number }
   | { type: "backlog"; items: number; taken: number; waiting: number }
-  /** `passed`: or it has been taken back. `unknown`: its session has ended, before that or after. */
+  /** `passed`: passed, or withdrawn. `unknown`: the session has ended, before or after the barrier opened. */
   | { type: "arrival"; state: "waiting" | "passed" | "unknown" }
   | { type: "sessions"; sessions: { session: SessionId; member: NodeId }[] }
-  /** Null: it is as it was when the cluster was founded. */
+  /** Null: still the founders of the cluster. */
   | { type: "members"; list: MemberList | null }
-  /** The replica's data, as JSON. */
+  /** The machine's answer, as JSON. */
   | { type: "answered"; answer: string }
   | Refusal;
 
@@ -271,63 +282,69 @@ export interface GroupMember {
   session: SessionId;
   member: NodeId;
   wait: WaitId;
-  /** How many numbered words it has said since it entered. */
+  /** The number of numbered messages it has sent since it entered. */
   spoken: number;
 }
 
 export type EndReason = "closed" | "expired" | "replaced";
 
 /**
- * What every replica tells as it applies the log, in its order. After a restart it is told anew from the last snapshot on. A grant that
- * is asked for again is told again.
+ * Events that every replica emits as it applies the log, in log order. After a restart it emits them again from the
+ * last snapshot on. A repeated request for a grant repeats the event.
  */
 export type ServiceEvent =
   | ({ type: "changed" } & Change)
-  /** In the entry that opens a session what it asks for may be granted already: `opened` comes first. */
+  /** The entry that opens a session may also grant its first request; `opened` comes first. */
   | { type: "granted"; name: string; session: SessionId; wait: WaitId; token: Revision; note: string }
-  /** Also by the end of the session. */
+  /** Also emitted when the session ends. */
   | { type: "released"; name: string; session: SessionId; token: Revision }
   | { type: "passed"; name: string; generation: Revision; arrivals: { session: SessionId; wait: WaitId }[] }
   | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
-  /** Who is in a group from here on, in the order in which they entered it. Views grow. */
+  /** The members of a group from here on, in the order in which they entered. Views increase. */
   | { type: "grouped"; name: string; view: Revision; members: GroupMember[] }
   | { type: "said"; name: string; from: NodeId; to: NodeId | null; text: string; revision: Revision }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }
   | { type: "ended"; session: SessionId; member: NodeId; life: number; reason: EndReason }
-  /** By a machine of Coterie's own, of what it has done: plain data, in its own words. */
+  /** A change by a built-in machine, as plain data that the machine defines. */
   | { type: "machineChanged"; machine: string; change: unknown }
-  /** Told by a replica that has not defined the machine, at each eighth of the bytes of commands that may wait there. */
+  /**
+   * A replica has not defined the machine. Emitted each time another eighth of `maxBytes` is used by waiting commands.
+   */
   | { type: "commandsWait"; machine: string; bytes: number; maxBytes: number }
-  /** The members are these from here on. */
+  /** The members from here on. */
   | { type: "members"; list: MemberList };
 
-/** What a command of the log holds at most, in bytes. */
+/** The most bytes in a log entry. */
 export const MAX_PROPOSAL_BYTES = 65_536;
-/** One operation as JSON; the rest of a proposal needs some room. What is longer comes in parts. */
+/**
+ * The most bytes of one operation as JSON, leaving room for the rest of the proposal. A longer one is split into parts.
+ */
 export const MAX_OPERATION_BYTES = 65_000;
 /** As UTF-8, such as JSON. */
 export const MAX_VALUE_BYTES = 1_048_576;
-/** One operation as JSON, in all its parts: room for a value in which each character has to be escaped. */
+/**
+ * The most bytes of an operation as JSON, over all its parts: room for a value whose characters must all be escaped.
+ */
 export const MAX_WHOLE_BYTES = 2 * MAX_VALUE_BYTES + 65_536;
-/** Of a part, in UTF-16 units: each takes three bytes of JSON at most, or is one of few at a cut that take six. */
+/** The length of a part, in UTF-16 units. Each takes at most three bytes of JSON; a few at a cut may take six. */
 export const PART_CHARS = 21_000;
 /**
- * Of what the commands of the log mean. Replicas that understand them differently would come to differ, so members of different
- * versions do not hear each other on the log: docs/operate/upgrade.md.
+ * The version of the meaning of log entries. Replicas with different rules would diverge, so members of different
+ * versions do not exchange messages of the log: docs/operate/upgrade.md.
  */
 export const STATE_MACHINE_VERSION = 1;
 export const MAX_NAME_BYTES = 256;
 export const MAX_KEY_BYTES = 1_024;
 export const MAX_NOTE_BYTES = 4_096;
-/** Of a group. */
+/** For the setting of a group. */
 export const MAX_SETTING_BYTES = 4_096;
 export const MAX_STEPS = 128;
 export const MAX_OPERATIONS = 1_024;
-/** In one answer to a range. */
+/** For one answer to a range query. */
 export const MAX_RANGE = 10_000;
 export const MAX_PERMITS = 1_000_000;
 export const MAX_PARTIES = 10_000;
-/** Of what is kept in the state, and so of what one answer may hold. */
+/** Bounds lists in the state, and so in an answer. */
 const MAX_KEPT = 100_000;
 const MAX_ANSWER_BYTES = 16_777_216;
 
@@ -471,7 +488,7 @@ export const answerShape: Shape<Answer> = variants<Answer>({
   refused,
 });
 
-/** The range of all keys that begin with a prefix. */
+/** @returns the range of all keys with a prefix. */
 export function prefixRange(prefix: string): { from: string; to: string | null } {
   for (let at = prefix.length - 1; at >= 0; at--) {
     const unit = prefix.charCodeAt(at);

@@ -1,4 +1,4 @@
-/** What the service promises, over all members and over what those have told that have crashed since. */
+/** The properties of the service over all members. Events of members that have crashed since count, too. */
 
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import type { Raft } from "../../consensus/raft/raft.ts";
@@ -10,13 +10,15 @@ import { entriesOf } from "./table.ts";
 type States = { session: MemberSession["state"]; replica: Replica["state"]; log: Raft["state"] };
 type Emitted = { type: string; body: Record<string, unknown> & { type: string } };
 
-/** Of a node's last entries or changes, as many as histories of nodes that are not far apart have in common. */
+/**
+ * The number of recent entries or changes kept per node. It covers the overlap between nodes that are not far apart.
+ */
 const REMEMBERED = 32;
 
-/** What a node has come to know under a name, such as the digest at a place of the log. */
+/** Values that a node has emitted by name, for example the digest at an index of the log. */
 type Known = readonly { readonly name: string; readonly value: string }[];
 
-/** Of all nodes: nobody knows something else under the same name. A node that starts again may be told again what it knows. */
+/** Whether no two nodes emitted different values under the same name. A restarted node may emit values again. */
 function areAlike({ nodes, history }: World<States>): boolean {
   const values = new Map<string, string>();
   for (const node of nodes)
@@ -46,7 +48,7 @@ const agreement = {
   holds: areAlike,
 } as const;
 
-/** What a member may rely on: it has a grant, is certain of its session, and has not asked to release it. */
+/** A grant that a member may rely on: its lease is confirmed, and it has not requested a release. */
 interface Relied {
   readonly name: string;
   readonly token: number;

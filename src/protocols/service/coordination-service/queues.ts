@@ -1,13 +1,13 @@
 /**
- * Queues by name: each item is given to one session at a time, the oldest to the one that has waited longest. What a session has
- * taken and not finished when it ends goes back to the front, and whoever gets it then has a higher token.
+ * Named queues: each item goes to one session at a time, the oldest item to the session that has waited longest. When a
+ * session ends, its unfinished items return to the front. The next session to take one gets a higher token.
  */
 import type { Answer, QueueOperation, Result, SessionId } from "./operations.ts";
 import { refuse } from "./operations.ts";
 import { type Applying, bytesOf, type Data, type Item, nextRevision, type Queue, type Taken } from "./state.ts";
 import { enter, keysOf, lookUp, strike, valuesOf } from "./table.ts";
 
-/** Beside its value. */
+/** The overhead per item, in addition to its value. */
 const ITEM_BYTES = 96;
 
 const sizeOf = ({ value }: Item): number => ITEM_BYTES + bytesOf(value);
@@ -75,14 +75,14 @@ function take(on: Applying, name: string, queue: Queue, session: SessionId, wait
   return { type: "waiting", ahead: queue.takers.findIndex(isMine) };
 }
 
-/** To the front, in the order in which they were enqueued. */
+/** Returns items to the front, in the order in which they were enqueued. */
 function putBack(queue: Queue, items: readonly Taken[]): void {
   if (items.length === 0) return;
   queue.taken = queue.taken.filter((item) => !items.includes(item));
   queue.items.unshift(...items.map(({ id, value }) => ({ id, value })).sort((a, b) => a.id - b.id));
 }
 
-/** What nobody waits for and nothing is in is forgotten. */
+/** Gives items to waiting sessions. A queue without items and waiters is deleted. */
 function serve({ data, tell }: Applying, name: string, queue: Queue): void {
   while (queue.items.length > 0 && queue.takers.length > 0) {
     const item = queue.items.shift() as Item;

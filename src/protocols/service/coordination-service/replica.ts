@@ -1,7 +1,7 @@
 /**
- * A replica of the service's state: applies what the log decides, tells what has changed as it does so, and takes snapshots so that
- * the log can forget. A snapshot is written and read a chunk at a time, with timers between. It journals nothing but the chunks of one
-that it is writing, so that they need not be held: after a restart the log tells it everything anew.
+ * A replica of the service's state. It applies the log, emits every change, and takes snapshots so that the log can be
+ * compacted. It writes and reads a snapshot one chunk at a time, with timers in between. It journals only the chunks of
+ * a snapshot in progress, so that they need not stay in memory: after a restart the log decides everything again.
  * Schneider, "Implementing Fault-Tolerant Services Using the State Machine Approach", ACM Computing Surveys 1990.
  */
 import type { Chunk } from "../../../core/chunk.ts";
@@ -43,15 +43,20 @@ import { type Applying, type Data, emptyData, limitOptions, type Reply, type Ses
 
 export type Replica = {
   state: {
-    /** Of the last place of the log that it has been told of. */
+    /** The last index of the log that it has applied. */
     index: number;
     data: Data;
-    /** Of all commands that it has applied, in that order, and the revisions they came to: equal digests mean equal histories. */
+    /** A digest of all applied commands in order, and of their revisions: equal digests mean equal histories. */
     digest: number;
-    /** How much it has applied since the last snapshot, and how long that was (or half of one before it), in characters. */
+    /**
+     * Characters applied since the last snapshot, and the length of that one (or half the length of the one before).
+     */
     unsaved: number;
     saved: number;
-    /** The snapshot that is being written, with the chunks written so far; `grown` characters were applied since the last one. */
+    /**
+     * The snapshot that is being written, with the chunks written so far; `grown` characters were applied since the
+     * last one.
+     */
     saving: { writing: Writing; chunks: Chunk[]; grown: number } | null;
     /** The journal contains chunks of an incomplete snapshot. */
     hasWritten: boolean;
@@ -64,15 +69,17 @@ export type Replica = {
     | { type: "decided"; index: number; command: Command }
     | { type: "installed"; index: number; snapshot: Chunk[] }
     | ({ type: "reconfigured" } & Members)
-    /** From the member's session: what it may read now, and who is to be heard of. */
+    /** From the member's session: a query that may be answered now, and a request for signs of life. */
     | { type: "query"; request: RequestId; query: Query }
     | { type: "look" };
   event:
     | ServiceEvent
     | { type: "applied"; index: number; digest: number }
-    /** A snapshot took the place of changes that have not been told: `changes` asks for them. */
+    /** A snapshot replaced changes that were not emitted; query them with `changes`. */
     | { type: "restored"; revision: Revision }
-    /** To a client that is no member, by the member that it speaks to. `isForgotten`: it has to take another number. */
+    /**
+     * To a client that is not a member, from the member that it is connected to. `isForgotten`: it must take a new id.
+     */
     | ({ type: "clientAnswered"; client: NodeId; isForgotten: boolean } & Answered)
     /** To the member's session. */
     | ({ type: "answered" } & Answered)
@@ -81,33 +88,33 @@ export type Replica = {
     /** To the log. */
     | { type: "saved"; index: number; snapshot: Chunk[] };
   timer: "save" | "install";
-  record: /** Of the snapshot that is being written. */ { type: "written"; chunk: Chunk } | { type: "idle" };
+  record: /** A chunk of the snapshot that is being written. */ { type: "written"; chunk: Chunk } | { type: "idle" };
 };
 
-/** What came of a member's operations. */
+/** The outcome of a member's operations. */
 export interface Answered {
   life: number;
-  /** Null: that life has not begun, or has ended. */
+  /** Null: the session has not begun, or has ended. */
   session: SessionId | null;
-  /** Of the lease; 0 if nothing is said of it. */
+  /** The lease round; 0 if the entry has none. */
   round: number;
-  /** The number of the operation that the first reply is to. */
+  /** The number of the operation that the first reply belongs to. */
   first: number;
   replies: Reply[];
-  /** That life has ended: what is not answered has not been applied and will not be. */
+  /** The session has ended: operations without a reply have not been applied and will not be. */
   isOver: boolean;
-  /** It is read from a snapshot: of lives that have ended it tells nothing more. */
+  /** Read from a snapshot, which contains nothing else about sessions that have ended. */
   isRestored: boolean;
 }
 
-/** Where in the log a session was last heard of. */
+/** The log index of a session's latest sign of life. */
 export interface Seen {
   session: number;
   seen: number;
   ttlMs: number;
 }
 
-/** A unit of UTF-16 takes three bytes at most. */
+/** A UTF-16 unit takes at most three bytes. */
 const MAX_CHUNK_CHARS = Math.floor(MAX_CHUNK_BYTES / 3) - 1;
 
 const replicaOptions = optionTable("replica", {
@@ -126,12 +133,18 @@ export type ReplicaOptions = OptionsOf<typeof replicaOptions>;
 export const { defaults: replicaDefaults } = replicaOptions;
 export const MAX_STATE_BYTES = replicaDefaults.maxBytes;
 
-/** So many times what a snapshot took comes before the next one, as long as that is not more than so many times the least. */
+/**
+ * The next snapshot is due after `GROWTH` times the length of the last one, but at most `MOST` times the configured
+ * minimum.
+ */
 const GROWTH = 4;
 const MOST = 8;
-/** Who takes a snapshot does nothing else for a moment. If all did at once, whatever needs a majority would wait for it: so each waits longer, by its number. */
+/**
+ * A replica pauses briefly to take a snapshot. If all did so at once, no majority would answer, so each one waits
+ * longer, depending on its id.
+ */
 const TURNS = 8;
-/** The log, which is in memory and in the journal, does not grow by more than this between two snapshots. */
+/** The log, in memory and in the journal, grows by at most this between two snapshots. */
 const MAX_UNSAVED = 134_217_728;
 const dueAfter = (least: number, saved: number, self: NodeId): number =>
   Math.min(MAX_UNSAVED, Math.max(least, saved, Math.min(GROWTH * saved, MOST * least))) *
@@ -144,7 +157,7 @@ const PACE = 4;
 /** How many delayed commands are performed in one step. */
 const MAX_LATER = 64;
 
-/** What an entry of the log takes beside its operation. */
+/** The size of a log entry in addition to its operation. */
 const ENTRY_CHARS = 64;
 
 type State = Replica["state"];
@@ -162,11 +175,14 @@ const initial = (): State => ({
   later: [],
 });
 
-/** @param machines of the application; may be filled while the service runs. */
+/** @param machines the application's state machines; may be extended while the service runs. */
 export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefinitions = {}): Protocol<Replica> {
   const { snapshotChars, chunkChars, ...limits } = replicaOptions.settle(given);
 
-  /** What it costs is paid for by what has come since: on average a character is saved twice at most, of a small state far more seldom. */
+  /**
+   * Begins a snapshot once enough was applied to pay for its cost: on average a character is saved at most twice, and
+   * far less often for a small state.
+   */
   function saveIfDue(state: State, chars: number, ctx: Ctx): void {
     state.unsaved += chars;
     if (state.saving !== null) return keepPace(state, state.saving, chars, ctx);
@@ -198,7 +214,8 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
       return ctx.setTimer("save", SAVE_EVERY_MS);
     }
     state.saving = null;
-    // Half at least: what is applied anew in one step, such as what has waited for a machine, is saved seldom even where little comes of it.
+    // At least half: commands that waited for a machine are applied in one step, and that must not cause frequent
+    // snapshots even if the state stays small.
     state.saved = Math.max(writing.chars, Math.floor(state.saved / 2));
     ctx.emit({ type: "saved", index: writing.index, snapshot: chunks });
     forgetWritten(state, ctx); // The log journals the chunks now, or has rejected them.
@@ -254,10 +271,11 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         return applyNext(state, command.index, command.command, ctx);
       case "installed": {
         const { index, snapshot: chunks } = command;
-        if (index <= state.index) return; // It has had all of it.
+        if (index <= state.index) return; // It has applied all of it already.
         state.saving = null;
         forgetWritten(state, ctx);
-        // The snapshot contains what the log decided before it. An older configuration must not be applied to newer data.
+        // The snapshot contains what the log decided before it. An older configuration must not be applied to newer
+        // data.
         state.later = state.later.filter(({ type }) => type === "query" || type === "look");
         state.installing = { index, chunks, read: 0, reading: beginReading() };
         return install(state, state.installing, ctx);
@@ -279,7 +297,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
   }
 
   function applyNext(state: State, index: number, command: Command, ctx: Ctx): void {
-    if (index <= state.index) return; // It is told anew what it has had.
+    if (index <= state.index) return; // The log decides it again after a restart.
     state.index = index;
     apply(state, index, command, ctx);
     state.digest = mixed(state.digest, `${command.client} ${state.data.revision} `, command.operation);
@@ -350,14 +368,14 @@ interface Replies {
 }
 const none: Replies = { first: 1, replies: [] };
 
-/** To so many operations from `first` on: those that have been applied, and whose replies are not acknowledged. */
+/** @returns the unacknowledged replies to the applied ones of `count` operations from `first` on. */
 function repliesTo(session: Session, first: number, count: number): Replies {
   const oldest = session.applied - session.replies.length + 1;
   const from = Math.max(first, oldest);
   return { first: from, replies: session.replies.slice(from - oldest, Math.max(0, first + count - oldest)) };
 }
 
-/** FNV-1a over the texts, one after the other, from what came before. */
+/** FNV-1a of the texts in order, seeded with the previous digest. */
 function mixed(before: number, ...texts: readonly string[]): number {
   let hash = (before ^ 0x81_1c_9d_c5) >>> 0;
   for (const text of texts)

@@ -1,14 +1,15 @@
 /**
- * What a new cluster begins with that is founded from a snapshot of another one.
+ * The initial state of a new cluster that is founded from a snapshot of another one.
  *
- * Kept: keys with their values and revisions, counters, items of queues, state machines, and the present keys of etcd's keyspace.
- * Over: all sessions, and with them what they held and waited for, as if each had expired: leased keys, grants and arrivals are gone,
- * and items that were taken are at the front of their queue. The list of members is that of the new cluster, and so is where they
- * serve clients.
+ * Kept: keys with their values and revisions, counters, items of queues, state machines, and the present keys of etcd's
+ * keyspace.
+ * Ended: all sessions, as if each had expired. Leased keys, grants and arrivals are gone, and taken items are at the
+ * front of their queue. The member list and the addresses for clients are those that the new cluster sets.
  *
- * Why no token is given twice. Tokens, ids of sessions and numbers of clients are revisions, and the old cluster may have gone on
- * after the snapshot. The new one begins so far above it that the old one could not have come there: 2^40 revisions, and a million for
- * each second since. Watches that were begun in the old one are told `compacted`, and clients of it to take another number.
+ * Why no token is issued twice: tokens, session ids and client ids are revisions, and the old cluster may have
+ * continued after the snapshot. The new one starts so far above it that the old one cannot have got there: 2^40
+ * revisions, and a million for each second since. A watch of the old cluster fails with `compacted`, and a client of it
+ * must take a new id.
  */
 import { UsageError } from "../../../core/errors.ts";
 import { clone } from "../../../core/plain.ts";
@@ -21,20 +22,23 @@ import { endSession } from "./sessions.ts";
 import type { Data, Limits } from "./state.ts";
 import { emptyTable, lookUp } from "./table.ts";
 
-/** More than a cluster gets through in twelve days, at a million a second. */
+/** More revisions than a cluster uses in twelve days at a million per second. */
 const LEAD = 2 ** 40;
 const REVISIONS_PER_MS = 1_000;
-/** There is as much room above it. */
+/** There is as much room again above it. */
 const MAX_REVISION = 2 ** 52;
 
-/** @param elapsedMs since that snapshot, of which a clock may know less than there was. @throws UsageError after some thousand restorations */
+/**
+ * @param elapsedMs the time since the snapshot; a clock may show less than has really passed. @throws UsageError after
+ * a few thousand restorations
+ */
 export function revisionBeyond(revision: Revision, elapsedMs: number): Revision {
   const beyond = revision + LEAD + Math.ceil(Math.max(0, elapsedMs)) * REVISIONS_PER_MS;
   if (beyond < MAX_REVISION) return beyond;
   throw new UsageError("bad-snapshot", `expected a revision below ${MAX_REVISION - LEAD}, got ${revision}`);
 }
 
-/** @param revision from which on the new cluster counts. */
+/** @param revision the first revision of the new cluster. */
 export function restored(saved: Data, revision: Revision): Data {
   const data = clone(saved);
   data.revision = revision;
@@ -49,8 +53,9 @@ export function restored(saved: Data, revision: Revision): Data {
 }
 
 /**
- * What etcd's clients take for tokens are revisions of the keyspace. Each of them came with a revision of the log, so it stood no higher than
- * that, plus the one it began with: from here on it goes on above. Its leases go on, and are counted anew.
+ * Restores etcd's keyspace. Its clients use revisions of the keyspace as tokens. Each change of it also took a revision
+ * of the log, so its revision is at most that of the log plus its initial one: the keyspace continues above both. Its
+ * leases continue, with their time to live restarted.
  */
 function restoreKeyspace(data: Data): void {
   const machine = lookUp(data.machines, KEYSPACE);
@@ -62,7 +67,7 @@ function restoreKeyspace(data: Data): void {
   machine.bytes = keyspace.bytes;
 }
 
-/** What ends takes no more room. */
+/** No limit applies, since ending a session needs no room. */
 const limits: Limits = {
   maxBytes: 0,
   maxNames: 0,

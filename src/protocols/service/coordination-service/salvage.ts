@@ -1,7 +1,7 @@
 /**
- * What one member's log knows of the shared state, where a majority is lost. Of the entries after its last snapshot a log alone does
- * not say which are committed. All of them are applied: what was acknowledged may be among them, and what was not may be done or not,
- * as its caller was told. What was acknowledged and never reached this member is lost.
+ * Recovers the shared state from the log of one member when a majority is lost. A log alone does not show which entries
+ * after its last snapshot are committed, so all of them are applied. That may include acknowledged operations as well
+ * as ones whose callers got an uncertain outcome. An acknowledged operation that never reached this member is lost.
  */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
@@ -12,20 +12,21 @@ import type { Data } from "./state.ts";
 
 export interface Salvaged {
   readonly data: Data;
-  /** Up to here all is committed for certain: it is in the snapshot. */
+  /** Everything up to this index is certainly committed: it is in the snapshot. */
   readonly committed: number;
-  /** Of the last entry. Of two logs the one with the higher term, and of one term with the higher index, knows more. */
+  /** The last entry. Of two logs, prefer the one with the higher term, then the one with the higher index. */
   readonly lastIndex: number;
   readonly lastTerm: number;
   readonly voters: readonly NodeId[];
 }
 
-/** @param founders who voted before the log says otherwise. @param records of the log, as they were journalled. */
+/** @param founders the voters before the log names others. @param records the journalled records of the log. */
 export function salvaged(founders: readonly NodeId[], records: readonly Raft["record"][]): Salvaged {
   const log = raft({ voters: [...founders] });
   const kept = log.init(NOBODY, founders);
   for (const record of records) dispatch(log, kept, { kind: "replay", record }, {} as Context<Raft>);
-  // State machines of the application are not defined here: their commands wait in the snapshot for members that define them.
+  // The application's state machines are not defined here. Their commands stay pending in the snapshot for members that
+  // define them.
   const machine = replica({ snapshotChars: 0, maxPendingBytes: NO_LIMIT, maxMachineBytes: NO_LIMIT });
   const state = machine.init(NOBODY, founders);
   const ctx = { self: NOBODY, peers: founders, emit: () => {}, setTimer: () => {} } as unknown as Context<Replica>;
@@ -45,6 +46,6 @@ export function salvaged(founders: readonly NodeId[], records: readonly Raft["re
   };
 }
 
-/** It is no member, so it is told of no session. */
+/** Not the id of any member, so no session belongs to it. */
 const NOBODY: NodeId = Number.MAX_SAFE_INTEGER;
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;

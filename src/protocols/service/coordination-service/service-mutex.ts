@@ -1,6 +1,6 @@
 /**
- * A lock of the service, asked for and used as every mutual exclusion is: `enter` acquires it, `exit` releases it. A node is inside
- * once it has the grant and is certain of its session; it is out when it is not certain any more.
+ * A lock of the service with the interface of mutual exclusion: `enter` acquires it, `exit` releases it. A node is
+ * inside once it has the grant and its session is confirmed. It leaves when its lease is over.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural } from "../../../core/shape.ts";
@@ -11,12 +11,12 @@ import type { GrantOperation, SessionId } from "./operations.ts";
 export type ServiceMutex = {
   state: {
     section: Section;
-    /** Of this member, and whether it is certain of it. */
+    /** This member's session, and whether its lease is confirmed. */
     session: SessionId | null;
     isCertain: boolean;
-    /** Numbers what it asks for in this run. */
+    /** The number of its requests in this run. */
     wait: number;
-    /** Of the grant that it has; 0 without one. */
+    /** The token of its grant; 0 without one. */
     token: number;
   };
   command: { type: "enter" } | { type: "exit" } | FromMember;
@@ -33,12 +33,12 @@ type FromMember =
   | { type: "began"; session: SessionId }
   | { type: "confirmed"; session: SessionId }
   | { type: "over"; session: SessionId }
-  /** From its replica, which tells what stands in the log after the opening of a session before the session says that it began. */
+  /** From the replica, which applies the opening of a session and later entries before the session emits `began`. */
   | { type: "opened"; session: SessionId; member: NodeId }
   | { type: "granted"; session: SessionId; wait: number; token: number }
   | { type: "restored" };
 
-/** There is one lock. */
+/** There is only one lock. */
 const NAME = "lock";
 
 type State = ServiceMutex["state"];
@@ -50,13 +50,16 @@ function acquire(state: State, ctx: Ctx): void {
   ctx.emit({ type: "asked", operation: { type: "acquire", name: NAME, wait, ...rest } });
 }
 
-/** A wait of its own for each time, so that what is left of the last one is not taken for this. A node that starts has a new session. */
+/**
+ * Each request has its own wait id, so that a leftover of the last one is not mistaken for it. A restarted node has a
+ * new session.
+ */
 function want(state: State, ctx: Ctx): void {
   state.wait += 1;
   acquire(state, ctx);
 }
 
-/** What was granted in another session is gone. */
+/** Grants of another session are void. */
 function use(state: State, session: SessionId): void {
   if (session !== state.session) Object.assign(state, { session, isCertain: false, token: 0 });
 }
@@ -74,13 +77,13 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
     init: () => ({ section: "released", session: null, isCertain: false, wait: 0, token: 0 }),
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // It already waits or is inside.
         state.section = "wanted";
         want(state, ctx);
       },
       exit(state, _command, ctx) {
         const { section, token, wait } = state;
-        if (section === "released") return; // It neither asks nor is inside.
+        if (section === "released") return; // It neither waits nor is inside.
         state.section = "released";
         state.token = 0;
         if (section === "held") {
@@ -93,12 +96,12 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
       },
       began: (state, { session }) => use(state, session),
       confirmed(state, { session }, ctx) {
-        if (session !== state.session) return; // Of an earlier life.
+        if (session !== state.session) return; // From an earlier session.
         state.isCertain = true;
         enterIfGranted(state, ctx);
       },
       over(state, { session }, ctx) {
-        if (session !== state.session) return; // Of an earlier life.
+        if (session !== state.session) return; // From an earlier session.
         const { section, token } = state;
         Object.assign(state, { session: null, isCertain: false, token: 0 });
         if (section === "held") {
@@ -107,12 +110,12 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
         } else if (section === "wanted") want(state, ctx);
       },
       granted(state, { session, wait, token }, ctx) {
-        if (session !== state.session || wait !== state.wait || state.section !== "wanted") return; // Somebody else's.
+        if (session !== state.session || wait !== state.wait || state.section !== "wanted") return; // For another request.
         state.token = token;
         enterIfGranted(state, ctx);
       },
       restored(state, _command, ctx) {
-        if (state.section === "wanted") acquire(state, ctx); // The grant may be among what has not been told.
+        if (state.section === "wanted") acquire(state, ctx); // The snapshot may have skipped the grant.
       },
     },
     shapes: {
@@ -133,7 +136,7 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
       "for leases: clocks within the drift, and nodes that are not paused",
       "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
     ],
-    // It is never at rest: the log goes on beating.
+    // The system never becomes quiescent, since the log keeps sending heartbeats.
     properties: mutexProperties<ServiceMutex>(({ section }) => section).filter(({ when }) => when !== "quiescent"),
     costs: [
       { when: "an entry of the member that leads the log, without heartbeats", messages: (nodes) => 6 * (nodes - 1) },

@@ -1,4 +1,4 @@
-/** The options of a member's session. */
+/** The options of a member's session and their defaults. */
 import { boundMs, leaseOptions, requireLease } from "../../leases.ts";
 import { count, type OptionsOf, optionTable, positive } from "../../options.ts";
 
@@ -21,6 +21,9 @@ export const sessionOptions = optionTable(
 
 export type SessionOptions = OptionsOf<typeof sessionOptions>;
 
-/** So many sweeps in a row without a word of a session mean that its member knows that its lease is over, whatever the clocks. */
+/**
+ * @returns the number of consecutive sweeps without a sign of life after which the member must know that its lease is
+ * over, with any clock within `drift`.
+ */
 export const sweepsOf = (ttlMs: number, { drift, sweepMs }: SessionOptions): number =>
   Math.ceil(boundMs(ttlMs, drift) / sweepMs);

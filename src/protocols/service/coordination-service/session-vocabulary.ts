@@ -1,4 +1,4 @@
-/** The words of a member's session: what it remembers, is asked, answers and tells. */
+/** Types of a member's session: its state, commands, events, records and replies. */
 import type { NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, oneOf, real, struct, text } from "../../../core/shape.ts";
 import type { Command } from "../../consensus/family/replicated-log.ts";
@@ -22,50 +22,53 @@ import type { Reply } from "./state.ts";
 
 export type MemberSession = {
   state: {
-    /** How often this node has been started. Journalled, as is `life`. */
+    /** How often this node has started. Journalled, like `life`. */
     run: number;
-    /** How many sessions it has opened. */
+    /** The number of sessions it has opened. */
     life: number;
-    /** How many commands it has put to the log in this run. */
+    /** The number of commands it has proposed in this run. */
     proposals: number;
-    /** Closing: it has asked to close it, unless that is refused. */
+    /** `closing`: it has requested to close, which may be refused. */
     phase: "none" | "open" | "closing";
-    /** Once its own replica knows it. */
+    /** Set once this node's replica has opened it. */
     session: SessionId | null;
-    /** Of the operations of this life: the last one given, put to the log, and applied by its own replica. */
+    /** The last operation of this life that was requested (`given`), proposed, and applied by its own replica. */
     given: number;
     proposed: number;
     applied: number;
-    /** The last that has ever been put to the log; `proposed` goes back to what is applied when all is put to it again. */
+    /**
+     * The last operation that has ever been proposed. `proposed` moves back to `applied` when everything is proposed
+     * again.
+     */
     tried: number;
-    /** The number of the last operation of each command that is under way. */
+    /** The number of the last operation of each command in flight. */
     underWay: number[];
-    /** What is not applied, in order. */
+    /** Operations that are not applied yet, in order. */
     pending: Pending[];
-    /** Of lives that are lost: it is not known yet whether they are applied. */
+    /** Operations of lost sessions whose outcome is not known yet. */
     unresolved: (Pending & { life: number })[];
     lease: Lease;
-    /** Until it is uncorked, what is asked for waits. */
+    /** New requests wait until `uncork`. */
     isCorked: boolean;
-    /** Whether something has been asked since it was last looked for. */
+    /** Whether there was a request since the last idle check. */
     isUsed: boolean;
     reads: Reads;
     leader: NodeId | null;
     term: number;
-    /** How many sweeps ago each session was heard of. */
+    /** The number of sweeps since each session's latest sign of life. */
     watched: Watched[];
   };
   timer: "retry" | "renew" | "idle" | "readAgain" | "sweep" | LeaseTimer;
   command: /** Answered once it has been applied here. */
     | { type: "submit"; request: RequestId; operation: Operation }
-    /** Of another part of this node, which hears from the replica what comes of it. Forgotten with the session. */
+    /** From another part of this node, which learns the outcome from the replica. Lost with the session. */
     | { type: "perform"; operation: Operation }
     /** Answered from this node's replica, once that is up to date. */
     | { type: "query"; request: RequestId; query: Query }
-    /** More is asked for in a moment: it goes to the log together, at the next `uncork`. */
+    /** More requests follow soon: they are proposed together at the next `uncork`. */
     | { type: "cork" }
     | { type: "uncork" }
-    /** This node is about to end, in order: its session ends, and what it holds is released. */
+    /** This node is about to shut down: its session ends, and its grants are released. */
     | { type: "depart" }
     /** From the replica. */
     | ({ type: "answered" } & Answered)
@@ -74,10 +77,12 @@ export type MemberSession = {
     /** From the log. */
     | { type: "readable"; read: number }
     | { type: "led"; leader: NodeId | null; term: number };
-  event: /** This member's session. What it is granted counts from the first `confirmed` on, for as long as that says. */
+  event: /**
+   * This member's session. Grants may be relied on from the first `confirmed` on, until the lease of the last one ends.
+   */
     | { type: "began"; session: SessionId }
     | { type: "confirmed"; session: SessionId }
-    /** Others may be granted what it held from now on: its lease is over, or the log has ended it. */
+    /** The lease is over, or the log has ended the session: others may be granted what it held from now on. */
     | { type: "lost"; session: SessionId }
     /** To the log. */
     | { type: "proposed"; command: Command }
@@ -94,32 +99,35 @@ export type MemberSession = {
 
 export interface Pending {
   sequence: number;
-  /** Null: nobody is answered. */
+  /** Null: no caller waits for the answer. */
   request: RequestId | null;
-  /** The session opens or closes. */
+  /** An operation that opens or closes the session. */
   isOwn: boolean;
   /** As JSON. */
   operation: string;
-  /** Of the last part of an operation: all of it. */
+  /** With the last part of an operation: the whole operation. */
   whole?: string;
-  /** One of its other parts: they are there for nobody's answer, and no calls. */
+  /** Another part of a split operation. It has no caller and does not count as a call. */
   isPart?: true;
 }
 
-/** Rounds are begun as something is proposed, and confirmed as it is applied: what they are worth counts from when they began. */
+/**
+ * Lease rounds begin when something is proposed and are confirmed when it is applied. The lease counts from the
+ * beginning.
+ */
 export interface Lease {
   round: number;
-  /** The last that was confirmed; 0 before. */
+  /** The last confirmed round; 0: none. */
   confirmed: number;
-  /** The timers that run: of the last round, and of the one before. */
+  /** The running timers: of the last round and the one before. */
   running: LeaseTimer[];
   /** The next command begins a round. */
   isDue: boolean;
 }
 
-/** All that are asked for while one is under way wait for the next. */
+/** Reads requested while a read is in progress wait for the next one. */
 export interface Reads {
-  /** Of the last one. */
+  /** The number of the last read. */
   read: number;
   underWay: Asked[];
   next: Asked[];

@@ -1,6 +1,6 @@
 /**
- * A member's use of the service: it opens a session when it is first asked for something, keeps its lease while it uses it, and closes
- * it when it does not. It also counts for how long others were silent.
+ * A member's session. It opens with the first request, keeps its lease while it is used, and closes when idle. This
+ * part also counts for how long other sessions have been silent.
  */
 import type { Context, NodeId, Protocol, RequestId } from "../../../core/protocol.ts";
 import { sweep } from "./expiry.ts";
@@ -41,7 +41,7 @@ export function memberSession(given?: Partial<SessionOptions>): Protocol<MemberS
       ctx.compact([{ type: "life", run: state.run, life: state.life }]);
       ctx.setTimer("sweep", options.sweepMs);
       if (state.life === 0) return;
-      begin(state, options, ctx); // What it held in its last life is released: nobody relies on it any more.
+      begin(state, options, ctx); // The state of the previous life is released, since nothing relies on it anymore.
       flush(state, options, ctx);
     },
     timeout: timeouts(options),
@@ -96,7 +96,7 @@ function close(state: State, ifIdle: boolean): void {
   giveOwn(state, { type: "close", ifIdle });
 }
 
-/** From the application, and from other parts of this node. */
+/** Commands of the application and of other parts of this node. */
 function requests(options: SessionOptions): Pick<Handlers["command"], Asked> {
   const { maxPending, retryMs } = options;
   return {
@@ -151,7 +151,7 @@ function giveAndFlush(
   flush(state, options, ctx);
 }
 
-/** From the log, and from this member's replica. */
+/** Commands from the log and from this member's replica. */
 function wired(options: SessionOptions): Omit<Handlers["command"], Asked> {
   const { retryMs } = options;
   return {
@@ -184,7 +184,7 @@ function wired(options: SessionOptions): Omit<Handlers["command"], Asked> {
       state.leader = leader;
       state.term = term;
       if (!isNew) return;
-      proposeAgain(state, options, ctx); // What the last leader had not committed may be gone with it.
+      proposeAgain(state, options, ctx); // Commands that the last leader had not committed may be lost.
       if (state.reads.underWay.length > 0) askToRead(state, retryMs, ctx);
     },
   };

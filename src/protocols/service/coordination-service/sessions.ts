@@ -1,9 +1,10 @@
 /**
- * Sessions: a member has one at a time, and each of its operations is applied once. Ongaro & Ousterhout 2014, §8, with many operations
- * under way: they are applied in the order of their numbers, and replies are kept until the member says that it has them.
+ * Sessions: a member has one at a time, and each of its operations is applied once. Ongaro & Ousterhout 2014, §8, with
+ * many operations in progress: they are applied in the order of their numbers, and replies are kept until the member
+ * acknowledges them.
  *
- * A session ends by an entry of the log and never by a guess: the member closes it, opens its next one, or a leader has it expire.
- * What it held and waited for is released in the same entry.
+ * A session ends by a log entry, never by a guess: the member closes it or opens its next one, or a leader expires it.
+ * The same entry releases everything that it held or waited for.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { leaveBarriers, waitsAtBarrier } from "./barriers.ts";
@@ -15,13 +16,13 @@ import { type EndReason, isClient, type SessionId } from "./operations.ts";
 import { holdsItems, releaseItems } from "./queues.ts";
 import { type Applying, type Data, nextRevision, type Session, sessionNamed } from "./state.ts";
 
-/** Of which it is remembered what they asked for. */
+/** The number of clients whose lives are remembered. */
 const MAX_CLIENTS = 1_000;
 
 export const sessionOf = ({ sessions }: Data, member: NodeId): Session | null =>
   sessions.find((session) => session.member === member) ?? null;
 
-/** Ends the session that the member had before, as that life is over. */
+/** Opens a session. It ends the member's previous session, whose life is over. */
 export function openSession(on: Applying, member: NodeId, life: number, ttlMs: number, seen: number): Session {
   const { data, tell } = on;
   const before = sessionOf(data, member);
@@ -48,7 +49,7 @@ export function endSession(on: Applying, session: Session, reason: EndReason): v
   leaveGroups(on, id);
 }
 
-/** Clients come and go: of those that have no session, the first that came are forgotten. */
+/** Deletes the oldest clients without a session, once there are too many. */
 function forgetClients(data: Data): void {
   const clients = Object.keys(data.lives).map(Number).filter(isClient);
   let tooMany = clients.length - MAX_CLIENTS;
@@ -63,11 +64,16 @@ function forgetClients(data: Data): void {
   }
 }
 
-/** What such a client asked for may have been applied already: it is not applied again, and the client takes another number. */
+/**
+ * Whether the client's lives were deleted. Its operations may have been applied already, so they are not applied again
+ * and the client must take a new id.
+ */
 export const isForgotten = ({ lives, forgottenClients }: Data, member: NodeId): boolean =>
   isClient(member) && member <= forgottenClients && lives[member] === undefined;
 
-/** A keep-alive that stands in the log after the place that the leader had seen wins. @returns the session, if it has ended. */
+/**
+ * A keep-alive that is later in the log than the index seen by the leader wins. @returns the session if it has ended
+ */
 export function expireSession(on: Applying, id: SessionId, seen: number): Session | null {
   const session = sessionNamed(on.data, id);
   if (session?.seen !== seen) return null;
@@ -75,7 +81,7 @@ export function expireSession(on: Applying, id: SessionId, seen: number): Sessio
   return session;
 }
 
-/** Whether others may be waiting for it. */
+/** Whether others may be waiting for something that the session holds. */
 export const isBusy = (data: Data, id: SessionId): boolean =>
   holdsGrants(data, id) ||
   holdsItems(data, id) ||
@@ -83,7 +89,7 @@ export const isBusy = (data: Data, id: SessionId): boolean =>
   waitsAtBarrier(data, id) ||
   isInGroup(data, id);
 
-/** Replies that the member has are dropped. */
+/** Drops the replies that the member has received. */
 export function dropAcknowledged(session: Session, acknowledged: number): void {
   const first = session.applied - session.replies.length + 1;
   if (acknowledged >= first) session.replies.splice(0, acknowledged - first + 1);

@@ -40,7 +40,7 @@ type Line =
   | { list: "sessions" | "changes"; values: unknown[] };
 
 export interface Writing {
-  /** The place in the log that the snapshot stands for. */
+  /** The log index of the snapshot. */
   index: number;
   /** The tables and lists that have not been written completely. */
   sections: Section[];
@@ -198,7 +198,7 @@ export function asItStands(data: Data, machines: MachineDefinitions): Data {
   };
 }
 
-/** What the application gave may change in its hands, though `apply` should give the next state and leave this one. */
+/** Copies the state of a machine. The application may still change its state in place, although `apply` should not. */
 function machineAsItStands(machine: MachineState, builtIn: BuiltInMachine | null): MachineState {
   const { state, isDefined, pending } = machine;
   return {

@@ -1,4 +1,6 @@
-/** What a replica of the service holds: plain data, the same at every replica that has applied as much of the log. */
+/**
+ * The state of a replica as plain data. Replicas that have applied the log up to the same index have the same state.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import { type ValuesOf, whole } from "../../options.ts";
 import type { MemberList } from "./member-words.ts";
@@ -16,20 +18,23 @@ import type {
 import { emptyTable, type Table } from "./table.ts";
 
 export interface Data {
-  /** The highest `STATE_MACHINE_VERSION` that a member has opened a session with. Entries after that are applied by its rules. */
+  /**
+   * The highest `STATE_MACHINE_VERSION` with which a member has opened a session. Later entries are applied by its
+   * rules.
+   */
   version: number;
-  /** Of the last change. */
+  /** The revision of the last change. */
   revision: Revision;
-  /** Ascending by their ids. */
+  /** Ascending by id. */
   sessions: Session[];
-  /** Of each member that has ever opened a session: its last life. */
+  /** The latest life of each member that has ever opened a session. */
   lives: Record<NodeId, number>;
-  /** Of clients up to this number it is forgotten whether they had one. */
+  /** The lives of clients with ids up to this one may have been deleted. */
   forgottenClients: number;
   /** Null: the members are the founders of the cluster. */
   members: MemberList | null;
   maps: Table<Table<Stored>>;
-  /** Of keys and values and items, in bytes. */
+  /** Bytes of all keys, values and items. */
   bytes: number;
   kept: Kept;
   counters: Table<number>;
@@ -45,23 +50,23 @@ export interface Session {
   member: NodeId;
   life: number;
   ttlMs: number;
-  /** The place in the log where it was last heard of. */
+  /** The log index of its latest sign of life. */
   seen: number;
   /** The number of its last operation. */
   applied: number;
-  /** What came of its last operations, up to that one: those whose replies it has not acknowledged. */
+  /** The results of its latest operations, up to `applied`: those that it has not acknowledged. */
   replies: Reply[];
-  /** The parts received of an operation that comes in parts. */
+  /** The parts received so far of an operation that is split into parts. */
   staged: Staged | null;
 }
 
 export interface Staged {
-  /** How many have come. */
+  /** The number of parts received. */
   parts: number;
   text: string;
-  /** What the text takes, which counts among all that is held. */
+  /** The size of the text, which counts toward the size of the state. */
   bytes: number;
-  /** Why it will not be done; its text is not kept then. */
+  /** Why the operation will not be executed. Its text is dropped then. */
   refusal: Refusal | null;
 }
 
@@ -70,13 +75,13 @@ export interface Reply {
   result: Result;
 }
 
-/** The last changes of all maps, so that a watch can go on where it stopped. */
+/** The latest changes of all maps, so that a watch can resume where it stopped. */
 export interface Kept {
   changes: Change[];
   bytes: number;
-  /** Changes up to this revision are not all here any more, whatever the map. */
+  /** Some changes up to this revision are missing, whatever the map. */
   forgotten: Revision;
-  /** Of maps that lack later ones: the last that is not here. */
+  /** The last missing revision of maps that lack later changes. */
   forgottenOf: Table<Revision>;
 }
 
@@ -105,7 +110,7 @@ export interface Barrier {
 }
 
 export interface Group {
-  /** As its first member entered it. */
+  /** The setting of its first member. */
   setting: string;
   members: GroupMember[];
 }
@@ -131,12 +136,12 @@ export interface Taken extends Item {
 export interface MachineState {
   state: unknown;
   isDefined: boolean;
-  /** Commands that came before this member had defined the machine. */
+  /** Commands that were decided before this member had defined the machine. */
   pending: string[];
-  /** What is pending takes, and what the state took as it was last measured. */
+  /** The size of the pending commands, and the size of the state when it was last measured. */
   pendingBytes: number;
   bytes: number;
-  /** How many commands were applied since. */
+  /** The number of commands applied since then. */
   unmeasured: number;
 }
 
@@ -158,7 +163,7 @@ export const emptyData = (): Data => ({
   groups: emptyTable(),
 });
 
-/** Bounds of the state, so that a snapshot of it is never larger than the log takes. */
+/** Limits of the state, so that a snapshot never exceeds what the log accepts. */
 export const limitOptions = {
   maxBytes: whole(8_388_608, "how many bytes of JSON all keys, values and items take together"),
   maxNames: whole(10_000, "how many maps, counters, locks, barriers, queues and machines there are, together"),
@@ -179,14 +184,14 @@ export const limitOptions = {
 
 export type Limits = ValuesOf<typeof limitOptions>;
 
-/** One operation is being applied. */
+/** The context in which an operation is applied. */
 export interface Applying {
   data: Data;
   limits: Limits;
   tell(event: ServiceEvent): void;
 }
 
-/** Of the next change. */
+/** Allocates the revision of the next change. */
 export function nextRevision(data: Data): Revision {
   data.revision += 1;
   return data.revision;
@@ -195,11 +200,14 @@ export function nextRevision(data: Data): Revision {
 export const sessionNamed = ({ sessions }: Data, id: SessionId): Session | null =>
   sessions.find((session) => session.id === id) ?? null;
 
-/** Text each of whose characters is a byte, in JSON as well but for those with a backslash before them. Looked for much faster than counted. */
+/**
+ * Texts of single-byte characters. In JSON only quotes and backslashes take a second byte. Testing is much faster than
+ * counting.
+ */
 const PRINTABLE = /^[ -~]*$/;
 const ASCII = /^[\0-\x7f]*$/;
 
-/** How much room a text takes in a snapshot: JSON in UTF-8. */
+/** @returns the size of a text in a snapshot, which is JSON in UTF-8. */
 export function bytesOf(text: string): number {
   if (PRINTABLE.test(text)) return text.length + 2 + countOf(text, '"') + countOf(text, "\\");
   let bytes = 2;
@@ -218,7 +226,7 @@ function countOf(text: string, character: string): number {
   return count;
 }
 
-/** In UTF-8. */
+/** @returns the size of a text in UTF-8. */
 export function utf8BytesOf(text: string): number {
   if (ASCII.test(text)) return text.length;
   let bytes = 0;
@@ -226,9 +234,12 @@ export function utf8BytesOf(text: string): number {
   return bytes;
 }
 
-/** In UTF-8. Most texts are so short that they need not be counted: a unit of UTF-16 takes at most three bytes. */
+/**
+ * Whether a text fits in this many bytes of UTF-8. Most texts are too short to need counting, since a UTF-16 unit takes
+ * at most three bytes.
+ */
 export const fitsBytes = (text: string, most: number): boolean => text.length * 3 <= most || utf8BytesOf(text) <= most;
 
-/** Of a character of two halves each counts for three: at most that. */
+/** Each half of a surrogate pair counts as three bytes, which is an upper bound. */
 const widthOf = (unit: number): number => (unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3);
 const isHalf = (unit: number): boolean => unit >= 0xd800 && unit < 0xe000;

@@ -1,7 +1,8 @@
 /**
- * Operations of a session that are under way: numbered, put to the log until this member's replica has applied them, many at a time.
- * What comes while some commands are on their way goes together into the next one. A session that is over takes nothing with it that
- * the log may still apply: what became of that is known when the log has ended that life.
+ * Operations of a session that are in progress: numbered, and proposed until this member's replica has applied them,
+ * many at a time. Requests that arrive while commands are in flight share the next command. The end of a session does
+ * not settle proposed operations, since the log may still apply them: their outcome is known once the log has ended
+ * that life.
  */
 import type { Context, RequestId } from "../../../core/protocol.ts";
 import { beginRound, stopLease } from "./lease.ts";
@@ -21,10 +22,10 @@ import { fitsBytes, utf8BytesOf } from "./state.ts";
 type State = MemberSession["state"];
 type Ctx = Context<MemberSession>;
 
-/** Commands of one run; the number of the run stands above them. */
+/** The most commands of one run. The higher digits of a command's number are the run. */
 const MAX_PROPOSALS = 2 ** 36;
 
-/** A session of its own life: what is asked for in it is never mistaken for what was asked for in another. */
+/** Opens a session with a life of its own, so that its operations are never mistaken for those of another. */
 export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: SessionOptions, ctx: Ctx): void {
   state.life += 1;
   ctx.compact([{ type: "life", run: state.run, life: state.life }]);
@@ -35,14 +36,16 @@ export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: Sessi
   ctx.setTimer("idle", idleMs);
 }
 
-/** Why no other operation may be under way, as a clause; null: it may. The first may, however long it is. */
+/**
+ * @returns why no other operation may be in progress, as a clause; null if it may. The first one may have any length.
+ */
 export function roomProblem(
   { pending, unresolved }: State,
   operation: string,
   { maxPending, maxPendingChars }: SessionOptions,
 ): string | null {
   const commands = pending.length + unresolved.length;
-  const most = commands + partCount(operation); // Of calls, and of commands that are full: mostly so few that nothing has to be counted.
+  const most = commands + partCount(operation); // An upper bound on calls and full commands. It is usually so low that nothing needs to be counted.
   const isFew = most <= maxPending && most * MAX_OPERATION_BYTES <= maxPendingChars && unresolved.length === 0;
   if (commands === 0 || isFew) return null;
   const calls = pending.filter(({ isPart }) => isPart !== true).length + unresolved.length;
@@ -53,7 +56,7 @@ export function roomProblem(
   return `operations of this member that are under way would have ${chars} characters, and at most ${maxPendingChars} may be`;
 }
 
-/** @param operation as JSON. What is too long for a command is given in parts, and the last of them is answered. */
+/** @param operation as JSON. One that is too long for a command is split into parts, and the last part is answered. */
 export function give(state: State, request: RequestId | null, operation: string): void {
   const count = partCount(operation);
   for (let number = 1; number < count; number++) {
@@ -70,7 +73,7 @@ function giveNext(state: State, request: RequestId | null, operation: string): v
   state.pending.push({ sequence: state.given, request, isOwn: false, operation });
 }
 
-/** In how many commands it goes to the log. */
+/** @returns the number of commands that the operation takes. */
 const partCount = (operation: string): number =>
   fitsBytes(operation, MAX_OPERATION_BYTES) ? 1 : Math.ceil(operation.length / PART_CHARS);
 
@@ -79,7 +82,7 @@ function partOf(operation: string, number: number, count: number): string {
   return JSON.stringify({ type: "part", number, isLast: number === count, text } satisfies SessionOperation);
 }
 
-/** What the session wants for itself. */
+/** Adds an operation of the session itself. */
 export function giveOwn(state: State, operation: SessionOperation): void {
   state.given += 1;
   state.pending.push({ sequence: state.given, request: null, isOwn: true, operation: JSON.stringify(operation) });
@@ -93,13 +96,13 @@ export function put(state: State, text: string, ctx: Ctx): void {
   ctx.emit({ type: "proposed", command: { client: ctx.self, sequence, operation: text } });
 }
 
-/** All that waits, as long as few commands are under way. */
+/** Proposes all waiting operations, as long as few commands are in flight. */
 export function flush(state: State, options: SessionOptions, ctx: Ctx): void {
-  if (state.isCorked || state.phase === "none") return; // Numbers of a life that is over stand there still.
+  if (state.isCorked || state.phase === "none") return; // The numbers still belong to the life that is over.
   while (state.proposed < state.given && state.underWay.length < options.maxUnderWay) propose(state, options, ctx);
 }
 
-/** The next operations, as many as one command may hold; none is a keep-alive. */
+/** Proposes the next operations, as many as one command holds. A command without operations is a keep-alive. */
 export function propose(state: State, options: SessionOptions, ctx: Ctx): void {
   beginRound(state, options, ctx);
   const { life, lease, applied, pending } = state;
@@ -119,7 +122,7 @@ export function propose(state: State, options: SessionOptions, ctx: Ctx): void {
   put(state, `{"type":"operations",${numbers},"operations":[${texts.join(",")}]}`, ctx);
 }
 
-/** From the first that is not applied on. */
+/** Proposes everything again, from the first operation that is not applied. */
 export function proposeAgain(state: State, options: SessionOptions, ctx: Ctx): void {
   state.proposed = state.applied;
   state.underWay = [];
@@ -128,19 +131,19 @@ export function proposeAgain(state: State, options: SessionOptions, ctx: Ctx): v
   flush(state, options, ctx);
 }
 
-/** @returns whether the session has been closed, as it wanted. */
+/** @returns whether the log has closed the session at its own request. */
 export function noteReplies(state: State, { life, session, first, replies }: Answered, ctx: Ctx): boolean {
   let isClosed = false;
   for (const [at, { revision, result }] of replies.entries()) {
     const sequence = first + at;
     const found = life === state.life ? takeApplied(state, sequence) : takeUnresolved(state, life, sequence);
-    if (found === null) continue; // It is known already.
+    if (found === null) continue; // Its outcome is known already.
     if (result.type === "refused") refuse(found.request, result.code, result.reason, ctx);
     else if (found.request !== null)
       ctx.reply(found.request, { type: "done", session: session ?? 0, revision, result });
     if (!found.isOwn || sequence === 1 || life !== state.life) continue;
     isClosed = result.type === "done";
-    state.phase = "open"; // If it holds something it stays.
+    state.phase = "open"; // It holds something, so it stays open.
   }
   return isClosed;
 }
@@ -153,13 +156,13 @@ function takeApplied(state: State, sequence: number): Pending | null {
   return state.pending.shift() ?? null;
 }
 
-/** Of a life that is over: what is known of it now. */
+/** Removes an operation of an earlier life, whose outcome is now known. */
 function takeUnresolved(state: State, life: number, sequence: number): Pending | null {
   const place = state.unresolved.findIndex((each) => each.life === life && each.sequence === sequence);
   return place === -1 ? null : (state.unresolved.splice(place, 1)[0] as Pending);
 }
 
-/** The log has ended this life and all before it. What was behind the closing of a session has not been applied. */
+/** Handles the end of this life in the log, and of all earlier ones. Operations after a close have not been applied. */
 export function end(
   state: State,
   { life, isRestored }: Answered,
@@ -173,7 +176,10 @@ export function end(
   if (rest.length > 0) beginWith(state, rest, options, ctx);
 }
 
-/** Its lease is over. What was put to the log may still be applied; its next session has the log end this one. */
+/**
+ * Begins a new session, since the lease is over. Proposed operations may still be applied; the next session makes the
+ * log end this one.
+ */
 export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void {
   beginWith(
     state,
@@ -183,10 +189,10 @@ export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void
   );
 }
 
-/** @returns what is to be asked for in the next session; the rest waits for what becomes of it. */
+/** @returns the operations to request in the next session. The others wait until their outcome is known. */
 function lose(state: State, isAwaited: (pending: Pending) => boolean, ctx: Ctx): Pending[] {
   const { session, life, pending } = state;
-  const asked = pending.filter(({ request }) => request !== null); // Other parts ask again, if they still want it.
+  const asked = pending.filter(({ request }) => request !== null); // Other parts of this node repeat their requests if they still need them.
   state.unresolved.push(...asked.filter(isAwaited).map((each) => ({ ...each, life })));
   Object.assign(state, { phase: "none", session: null, pending: [], underWay: [] });
   for (const timer of ["retry", "renew", "idle"] as const) ctx.cancelTimer(timer);
@@ -201,7 +207,7 @@ function beginWith(state: State, rest: readonly Pending[], options: SessionOptio
   flush(state, options, ctx);
 }
 
-/** What is not known of lives up to this one. */
+/** Settles the remaining operations of lives up to this one. */
 export function resolve(state: State, life: number, isRestored: boolean, ctx: Ctx): void {
   if (state.unresolved.length === 0) return;
   const over = state.unresolved.filter((each) => each.life <= life);
