@@ -1,5 +1,5 @@
 /**
- * Three replicas of a service, one of which writes the report. Run it three times, in three terminals:
+ * Three replicas of a service; only the leader writes the report. Run it three times, in three terminals:
  * `npx tsx examples/leader.ts 1`, and again with 2 and 3. Then kill the one that writes with `kill -9`: another takes over
  * within seconds.
  */

@@ -48,7 +48,7 @@ test("the report is written exactly once a night, under a thousand random fault 
   for (const seed of seeds(1_000)) await threeNights(seed, guard());
 });
 
-test("without the check of tokens it is written twice, and the error names a seed that shows it", async () => {
+test("without the token check it is not, and the error names a seed that shows it", async () => {
   const unguarded = async (): Promise<void> => {
     for (const seed of seeds(1_000)) await threeNights(seed, () => {});
   };

@@ -1,6 +1,6 @@
 /**
- * A race over ten fields in which players move at the same time, so that none can see the others' moves first. Each chooses
- * a distance of 1, 2 or 3 fields. Players with the same choice do not move. Run it once for each of two to four players, in
+ * A race over ten fields. Players move at the same time, so that none can see the others' moves first. Each chooses a
+ * distance of 1, 2 or 3 fields. Players with the same choice do not move. Run it once for each of two to four players, in
  * separate terminals: `npx tsx examples/turns.ts --player 1 --players 3`, and again with 2 and 3. Type 1, 2 or 3.
  *
  * Then cheat: `--cheat wrong-reveal` (or look-ahead, silence, equivocation, replay) changes the messages of a player. The

@@ -7,7 +7,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { slug } from "github-slugger";
 import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress";
-import { sections, titleOf } from "./sidebar.ts";
+import { apiPages, sections, titleOf } from "./sidebar.ts";
 
 type Markdown = Parameters<NonNullable<MarkdownOptions["config"]>>[0];
 
@@ -21,8 +21,16 @@ const sidebarOf = (section: string): DefaultTheme.SidebarItem[] =>
   (sections[section] ?? []).map(({ text, pages, isFolded }) => ({
     text,
     ...(isFolded === true ? { collapsed: true } : {}),
-    items: pages.map((page) => ({ text: titleOf(page), link: `/${page.replace(/(^|\/)index$/, "$1")}` })),
+    items: pages.map((page) => ({
+      text: titleOf(page).split(": ")[0] ?? page,
+      link: `/${page.replace(/(^|\/)index$/, "$1")}`,
+    })),
   }));
+
+const api: DefaultTheme.SidebarItem = {
+  text: "API",
+  items: apiPages().map((name) => ({ text: name, link: `/reference/api/${name}` })),
+};
 
 const scenarioOf = (image: string): string | undefined => {
   const name = /images\/protocols\/([\w-]+)\.svg$/.exec(image)?.[1];
@@ -131,7 +139,10 @@ export default defineConfig({
       { text: "Verify", link: "/verify/", activeMatch: "^/verify/" },
       { text: "Laboratory", link: `/${LABORATORY}`, target: "_self" },
     ],
-    sidebar: Object.fromEntries(Object.keys(sections).map((section) => [`/${section}/`, sidebarOf(section)])),
+    sidebar: {
+      ...Object.fromEntries(Object.keys(sections).map((section) => [`/${section}/`, sidebarOf(section)])),
+      "/reference/": [...sidebarOf("reference"), api],
+    },
     outline: { level: [2, 3], label: "On this page" },
     ...(repository === undefined
       ? {}

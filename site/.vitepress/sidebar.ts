@@ -1,6 +1,6 @@
 /** The reading order of the docs. Each page is listed once; its title is its first heading. */
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const docs = fileURLToPath(new URL("../../docs", import.meta.url));
@@ -134,4 +134,15 @@ export function titleOf(page: string): string {
   const title = /^# (.+)$/m.exec(readFileSync(file, "utf8"))?.[1];
   if (title === undefined) throw new Error(`expected a first heading in ${file}`);
   return title.replaceAll("`", "");
+}
+
+/** The entry points that TypeDoc has described, such as `coterie/check`. */
+export function apiPages(): readonly string[] {
+  const folder = fileURLToPath(new URL("../build/docs/reference/api", import.meta.url));
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md"));
+  return files
+    .map((file) => file.replace(/\.md$/, "").split(sep).join("/"))
+    .filter((name) => name !== "index")
+    .sort();
 }

@@ -1,4 +1,4 @@
-/** What `coterie new membership NAME` adds to the registry. */
+/** Lines that `coterie new membership NAME` adds to the registry. */
 import { entry, type RegistryEntry } from "../../src/protocols/entry.ts";
 import { membership } from "../../src/protocols/family.ts";
 import { skeletonAlgorithm } from "./skeleton-algorithm.ts";

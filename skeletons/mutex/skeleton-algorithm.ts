@@ -7,7 +7,7 @@
  * Liveness  ME2: every request is granted.
  * Cost      3 messages per entry: request, grant, release; none for the coordinator itself.
  *
- * What runs here until the algorithm stands in its place: the lowest node keeps a queue.
+ * Placeholder until you write the algorithm: the lowest node coordinates and keeps a queue.
  */
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { natural } from "../../src/core/shape.ts";
@@ -17,13 +17,13 @@ import { requireNoOptions } from "../../src/protocols/options.ts";
 export type SkeletonAlgorithm = {
   state: {
     section: Section;
-    /** At the coordinator: who is inside or waits, the first one inside. */
+    /** At the coordinator: the node inside, followed by the waiting nodes. */
     queue: NodeId[];
-    /** At the coordinator: how many grants it has given. */
+    /** At the coordinator: grants so far, which is the last token. */
     grants: number;
   };
   message: { type: "request" } | { type: "grant"; token: number } | { type: "release" };
-  /** `enter` counts when released, `exit` when held. */
+  /** `enter` is ignored unless released, `exit` unless held. */
   command: { type: "enter" } | { type: "exit" };
   /** The token grows with every entry. */
   event: { type: "entered"; token: number } | { type: "exited" };
@@ -71,13 +71,13 @@ export function skeletonAlgorithm(given?: Record<never, never>): Protocol<Skelet
     },
     command: {
       enter(state, _command, ctx) {
-        if (state.section !== "released") return; // It asks already, or is inside.
+        if (state.section !== "released") return; // Already waiting or inside.
         state.section = "wanted";
         if (coordinator(ctx) === ctx.self) request(state, ctx.self, ctx);
         else ctx.send(coordinator(ctx), { type: "request" });
       },
       exit(state, _command, ctx) {
-        if (state.section !== "held") return; // It is not inside.
+        if (state.section !== "held") return; // Not inside.
         state.section = "released";
         ctx.emit({ type: "exited" });
         if (coordinator(ctx) === ctx.self) release(state, ctx.self, ctx);
@@ -91,7 +91,7 @@ export function skeletonAlgorithm(given?: Record<never, never>): Protocol<Skelet
     source: "the paper, with year and section",
     assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
     properties: mutexProperties(({ section }) => section),
-    costs: [{ when: "one entry and exit of a node that does not coordinate", messages: () => 3 }],
+    costs: [{ when: "one entry and exit, by a node other than the coordinator", messages: () => 3 }],
     view: ({ section }) => ({ role: section }),
   };
 }

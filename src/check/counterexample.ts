@@ -1,4 +1,4 @@
-/** A counterexample as a trace like any other, which can be drawn, replayed, and gone on from. */
+/** A counterexample as an ordinary trace, which can be drawn, replayed and continued. */
 import { canonical } from "../core/plain.ts";
 import type { MessageOf, NodeId, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { LossReason, MessageId, TraceEntry, TraceHeader } from "../trace/entry.ts";
@@ -6,16 +6,17 @@ import type { Exploration } from "./explore.ts";
 import type { ModelOptions } from "./model.ts";
 import type { Taken } from "./path.ts";
 
+/** A counterexample as a trace. */
 export interface Counterexample<V extends Vocabulary> {
-  /** `at` is the number of the step, from 1; what was there before the first step is at 0. */
+  /** `at` is the number of the step, from 1. Everything before the first step is at 0. */
   readonly entries: readonly TraceEntry<V>[];
-  /** For the header of a trace file. Null where nothing was violated. */
+  /** For the header of a trace file. Null if nothing was violated. */
   readonly violation: TraceHeader["violation"];
 }
 
 type Found<V extends Vocabulary> = Pick<Exploration<V>, "property" | "path" | "loop">;
 
-/** The run that an exploration found, as a trace: every message has one id where it is sent and where it arrives. */
+/** Converts the run that an exploration found into a trace. Every message has the same id at both ends. */
 export function counterexample<V extends Vocabulary>(options: ModelOptions<V>, found: Found<V>): Counterexample<V> {
   const { property, path, loop } = found;
   const scribe = new Scribe(options);
@@ -34,7 +35,7 @@ interface Letter<V extends Vocabulary> {
   readonly message: MessageOf<V>;
 }
 
-/** Writes down a run step by step. It knows who is up and which messages are on their way, so as to name them. */
+/** Writes a run step by step. It tracks which nodes are up and which messages are in flight, to assign ids. */
 class Scribe<V extends Vocabulary> {
   readonly #options: ModelOptions<V>;
   readonly entries: TraceEntry<V>[] = [];
@@ -54,7 +55,7 @@ class Scribe<V extends Vocabulary> {
     }
   }
 
-  /** The index of the step's first entry. */
+  /** Returns the index of the step's first entry. */
   write(at: number, taken: Taken<V>): number {
     this.#at = at;
     const first = this.entries.length;
@@ -101,7 +102,7 @@ class Scribe<V extends Vocabulary> {
     this.#lives.set(node, (this.#lives.get(node) ?? 0) + 1);
   }
 
-  /** What is left of a journal, where that is not all that its node was to write. */
+  /** The records left in the journal, if some were lost. */
   #remains(journal: readonly unknown[] | null): { readonly journal?: readonly unknown[] } {
     if (this.#options.journal === "lost") return { journal: [] };
     return journal === null || (this.#options.recoveries ?? 0) === 0 ? {} : { journal };
@@ -123,12 +124,12 @@ class Scribe<V extends Vocabulary> {
     else this.#lose(letter, this.#lives.has(to) ? "crashed" : "down");
   }
 
-  /** A node that is down loses what was meant for it; on its way a message is lost by its sender's link. */
+  /** A message to a crashed node is lost at the receiver; other losses happen on the sender's link. */
   #lose({ id, from, to }: Letter<V>, why: LossReason): void {
     this.#add({ at: this.#at, node: why === "dropped" ? from : to, kind: "lost", id, to, why });
   }
 
-  /** The oldest that is equal: where links keep their order, that is the one which the checker delivers. */
+  /** The oldest equal message. If links keep their order, the checker delivers that one. */
   #letterTo(node: NodeId, sender: NodeId, message: MessageOf<V>): Letter<V> {
     const text = canonical(message);
     return this.#letters.find(

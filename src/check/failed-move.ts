@@ -1,4 +1,6 @@
-/** A handler that throws ends a search: the local step says which handler it was, the model which move, the search how to get there. */
+/**
+ * A handler that throws ends a search. The local step identifies the handler, the model the move, and the search the run to it.
+ */
 import type { HandlerFailure } from "../driver/handler-failure.ts";
 
 export class FailedHandler extends Error {
@@ -16,7 +18,7 @@ export class FailedMove<Move> extends Error {
   }
 }
 
-/** @throws FailedMove for a handler that throws, unless such moves are left out */
+/** @throws FailedMove if a handler throws, unless such moves are omitted */
 export function endings<Outcome, Move>(
   outcomes: () => readonly Outcome[],
   move: () => Move,

@@ -1,9 +1,9 @@
 /**
- * Fairness: what is possible without a break from some time on happens in the end. For each link that its head is
- * delivered (where links keep no order: each message); for each node that it starts, is given the next command of its
- * script, what it is to be told of a crash, and one of the commands that the application may give. Of a timer more is
- * asked: it runs out if it stays armed, is not armed anew, and may run out again and again, be it with breaks, as when
- * timers wait until no message is on its way. Faults never have to happen.
+ * Fairness: a move that is continuously possible from some time on eventually happens. This applies to the delivery of the head
+ * of each link (without ordered links: of each message), and for each node to its start, the next command of its script, its
+ * crash notifications, and one of the commands that the application may give. For timers the condition is weaker: a timer fires
+ * if it stays armed without being rearmed and its timeout is possible again and again, even with interruptions, such as when
+ * timers wait until no message is in flight. Faults never have to happen.
  */
 
 import { InvariantViolation } from "../core/errors.ts";
@@ -11,16 +11,16 @@ import { canonical } from "../core/plain.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import type { Model, Move } from "./model.ts";
 
-/** Something that is bound to happen, in words. Equal for the moves by which it happens. */
+/** The text of something that must eventually happen. Moves that fulfill the same obligation have equal texts. */
 export type Obligation = string;
 
-/** A transition to a state by its number; −1 for one that bounds cut off. */
+/** A transition to a state by its number. −1 if bounds excluded that state. */
 export interface Edge<V extends Vocabulary> {
   readonly to: number;
   readonly move: Move<V>;
-  /** What happens by it; null for a fault. */
+  /** The obligation that the transition fulfills. Null for a fault. */
   readonly obligation: Obligation | null;
-  /** The timers that it arms, anew or for the first time, as obligations. */
+  /** The timers that the transition arms or rearms, as obligations. */
   readonly armed: readonly Obligation[];
 }
 
@@ -31,11 +31,11 @@ export interface Graph<V extends Vocabulary> {
   read(state: number, into: Int32Array): void;
   /** The number of a state, or −1. */
   find(tuple: Int32Array): number;
-  /** The numbers of the stored states that a state leads to. */
+  /** The numbers of a state's stored successors. */
   successors(state: number): readonly number[];
 }
 
-/** Null for a fault. @param before the state in which the move is possible */
+/** Null for a fault. @param before the state before the move */
 function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, before: Int32Array): Obligation | null {
   const { node, kind } = move;
   if (move.crashesWithinStep === true) return null;
@@ -61,7 +61,7 @@ function obligationOf<V extends Vocabulary>(model: Model<V>, move: Move<V>, befo
 
 const timerOf = (node: NodeId, timer: string): Obligation => `timer of ${node}: ${timer}`;
 
-/** All transitions out of a state, those that bounds cut off included: bounds do not change what is bound to happen. */
+/** All transitions out of a state, including those that bounds excluded: bounds do not change the obligations. */
 function edgesOf<V extends Vocabulary>({ model, read, find }: Graph<V>, state: number): Edge<V>[] {
   const tuple = new Int32Array(model.width);
   const after = new Int32Array(model.width);
@@ -78,14 +78,14 @@ function edgesOf<V extends Vocabulary>({ model, read, find }: Graph<V>, state: n
   return edges;
 }
 
-/** Whether a run may stop in the state: nothing is bound to happen. */
+/** Whether a run may stop in the state, because nothing has to happen. */
 export function rests<V extends Vocabulary>({ model, read }: Graph<V>, state: number): boolean {
   const tuple = new Int32Array(model.width);
   read(state, tuple);
   return !model.expandPlainly(tuple, (move) => obligationOf(model, move(), tuple) !== null);
 }
 
-/** States that lead to each other, and what a run is bound to that stays among them. */
+/** States that can reach each other, and the obligations of a run that stays among them. */
 export class Component<V extends Vocabulary> {
   readonly #members: ReadonlySet<number>;
   readonly #mayRunOut = new Map<Obligation, boolean>();
@@ -106,7 +106,7 @@ export class Component<V extends Vocabulary> {
     return edgesOf(this.graph, member).filter(({ to }) => this.#members.has(to));
   }
 
-  /** What has to happen from a member on, unless it is not due in one of the next. */
+  /** The obligations at a member. They stay open only as long as they are due at each successor. */
   due(member: number): Set<Obligation> {
     const { model, read } = this.graph;
     const tuple = new Int32Array(model.width);
@@ -118,7 +118,7 @@ export class Component<V extends Vocabulary> {
     return new Set([...possible, ...armed.filter((timer) => this.#runsOut(timer))]);
   }
 
-  /** What is due in every member, and nowhere happens. */
+  /** Obligations that are due at every member but never fulfilled within the component. */
   neglected(): Obligation[] {
     let neglected = [...this.due(this.members[0] as number)];
     for (const member of this.members) {
@@ -130,12 +130,12 @@ export class Component<V extends Vocabulary> {
     return neglected;
   }
 
-  /** Whether that is possible in a member. */
+  /** Whether the obligation can be fulfilled at the member. */
   isPossible(obligation: Obligation, member: number): boolean {
     return edgesOf(this.graph, member).some((edge) => edge.obligation === obligation);
   }
 
-  /** Whether there are members in which the timer may run out. */
+  /** Whether the timer can fire at some member. */
   #runsOut(timer: Obligation): boolean {
     const known = this.#mayRunOut.get(timer) ?? this.members.some((member) => this.isPossible(timer, member));
     this.#mayRunOut.set(timer, known);
@@ -143,7 +143,7 @@ export class Component<V extends Vocabulary> {
   }
 }
 
-/** Whether what is due happens by that transition, or begins anew. */
+/** Whether the transition fulfills the obligation or restarts it. */
 function settles<V extends Vocabulary>({ obligation, armed }: Edge<V>, due: Obligation): boolean {
   return obligation === due || armed.includes(due);
 }
@@ -151,17 +151,17 @@ function settles<V extends Vocabulary>({ obligation, armed }: Edge<V>, due: Obli
 export const isTimer = (obligation: Obligation): boolean => obligation.startsWith("timer of ");
 
 /**
- * A shortest way from the initial state, which it leaves out.
+ * A shortest path from the initial state, which it does not include.
  *
- * @param advance the phase that a transition to a state leads to, 0 or 1, from the phase before it
- * @param isGoal in phase 1
+ * @param advance the phase, 0 or 1, after a transition to a state, given the phase before it
+ * @param isGoal applies in phase 1
  */
 export function stemTo<V extends Vocabulary>(
   { size, successors }: Graph<V>,
   advance: (state: number, phase: number) => number,
   isGoal: (state: number) => boolean,
 ): number[] {
-  /** Places are 2 · state + phase. */
+  /** Positions are 2 · state + phase. */
   const cameFrom = new Int32Array(2 * size).fill(-1);
   const start = advance(0, 0);
   const queue = [start];
@@ -185,14 +185,14 @@ function backFrom(goal: number, cameFrom: Int32Array): number[] {
 }
 
 /**
- * From `entry` back to it within the component: whatever is due all the time happens on the way. Each leg is a shortest
- * one to the next transition that settles something.
+ * A path from `entry` back to it within the component that fulfills every obligation that stays due. Each leg is a shortest
+ * path to the next transition that settles an obligation.
  */
 export function roundFrom<V extends Vocabulary>(component: Component<V>, entry: number): Edge<V>[] {
   const inside = remembered((state) => component.inside(state));
   const due = remembered((state) => component.due(state));
   const round: Edge<V>[] = [];
-  /** Due in every state so far, and has not happened. */
+  /** Due in every state so far, and not fulfilled. */
   let neglected: Obligation[] = [...due(entry)];
   let at = entry;
   const isNeglectedAfter = (each: Obligation, edge: Edge<V>): boolean => !settles(edge, each) && due(edge.to).has(each);
@@ -206,7 +206,7 @@ export function roundFrom<V extends Vocabulary>(component: Component<V>, entry: 
   return at === entry ? round : [...round, ...leg(at, inside, ({ to }) => to === entry)];
 }
 
-/** A shortest way from a state through an edge that is wanted. */
+/** A shortest path from a state through an edge that satisfies the condition. */
 function leg<V extends Vocabulary>(
   from: number,
   edgesFrom: (state: number) => readonly Edge<V>[],

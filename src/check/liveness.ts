@@ -1,7 +1,7 @@
 /**
- * Promises about runs as a whole: `leadsTo` and `eventually`. They are broken by a run that goes on for ever, so by a loop
- * of the state graph, or by one that stops. The search looks for a strongly connected component in which a promise stays
- * open and a run may stay without being unfair to anybody.
+ * Properties of whole runs: `leadsTo` and `eventually`. A counterexample is an infinite run, and so a loop of the state graph,
+ * or a run that stops. The search looks for a strongly connected component whose states leave an obligation open, such that a
+ * run can stay there and be fair to every node, link and timer.
  */
 import type { NodeId, Property, Vocabulary } from "../core/protocol.ts";
 import { Component, type Graph, isTimer, rests, roundFrom, stemTo } from "./fairness.ts";
@@ -13,11 +13,14 @@ export interface Lasso<V extends Vocabulary> {
   readonly property: Property<V>;
   /** The stem, then one round of the loop. */
   readonly waypoints: readonly Waypoint<V>[];
-  /** Where the loop begins; the number of waypoints for a run that stops. */
+  /** The index at which the loop begins. The number of waypoints for a run that stops. */
   readonly loop: number;
 }
 
-/** Of a promise to one node, or to all, in a state: may stay open there; begins to be open there; is not kept there. */
+/**
+ * Flags of an obligation, to one node or to all, in a state: it may stay open there, becomes open there, or is not fulfilled
+ * there.
+ */
 const OPEN = 1;
 const BEGINS = 2;
 const BROKEN = 4;
@@ -25,8 +28,8 @@ const BROKEN = 4;
 const ASK_EVERY = 1 << 13;
 
 /**
- * A run that breaks one of the promises; null if there is none in the graph, which says nothing about what the graph
- * leaves out. `mayGoOn` is asked now and then; after false the answer is `stopped`.
+ * A run that violates one of the properties. Null if the graph has none, which proves nothing about states missing from the
+ * graph. `mayGoOn` is called regularly; after false the result is `stopped`.
  */
 export function lasso<V extends Vocabulary>(
   graph: Graph<V>,
@@ -43,7 +46,7 @@ export function lasso<V extends Vocabulary>(
 
 class Stopped extends Error {}
 
-/** The graph, of which looking at many states ends with `Stopped` once it may not go on: whatever is computed, it looks. */
+/** Wraps the graph so that reading states throws `Stopped` once the search must stop. Every computation reads states. */
 function stoppable<V extends Vocabulary>(graph: Graph<V>, mayGoOn: () => boolean): Graph<V> {
   let looks = 0;
   const look = (): void => {
@@ -79,7 +82,7 @@ function firstLasso<V extends Vocabulary>(graph: Graph<V>, properties: readonly 
   return null;
 }
 
-/** The states in which a run can stay: those on a loop, and those in which nothing is bound to happen. */
+/** The states where a run can stay: states on a loop, and states without obligations. */
 function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   const ends: number[] = [];
   const cyclic = new Set<number>();
@@ -87,7 +90,7 @@ function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   function successors(state: number): readonly number[] {
     const found = graph.successors(state);
     if (found.includes(state)) cyclic.add(state);
-    // Where no fault can happen, whatever can is bound to.
+    // If no fault can happen, every possible move is an obligation.
     if ((mayFail || found.length === 0) && rests(graph, state)) ends.push(state);
     return found;
   }
@@ -98,7 +101,7 @@ function endsOf<V extends Vocabulary>(graph: Graph<V>): number[] {
   return ends;
 }
 
-/** The flags of a state, for one promise to one node, or to all. */
+/** The flags of a state, for one obligation to one node, or to all. */
 function flagging<V extends Vocabulary>(
   { model, read }: Graph<V>,
   property: Property<V>,
@@ -115,12 +118,12 @@ function flagging<V extends Vocabulary>(
   };
 }
 
-/** Of the components in which the promise stays broken fairly, the one whose first state was found first. */
+/** The component that keeps the property violated fairly. If there are several, the one whose first state was found first. */
 function fairComponent<V extends Vocabulary>(graph: Graph<V>, flags: Uint8Array): Component<V> | null {
   const { size } = graph;
   const isBroken = (members: readonly number[]): boolean =>
     members.some((state) => ((flags[state] as number) & BROKEN) !== 0);
-  /** States with a way back to themselves that is one transition long. */
+  /** States with a transition to themselves. */
   const circular = new Set<number>();
   let best: Component<V> | null = null;
   let bestFirst = size;
@@ -151,8 +154,8 @@ function* having(flags: Uint8Array, wanted: number): Iterable<number> {
 }
 
 /**
- * The component, or a smaller one within it, such that a run may stay for ever; null if there is none. A timer that stays
- * armed runs out where it may, so a run in which it does not keeps away from there.
+ * The component, or a smaller one within it, that can contain a fair infinite run. Null if there is none. A timer that stays
+ * armed fires where it can, so a run without its timeout avoids those states.
  */
 function fairPart<V extends Vocabulary>(
   component: Component<V>,
@@ -198,7 +201,7 @@ function wayAround<V extends Vocabulary>(
   return { waypoints, loop: stem.length };
 }
 
-/** Whether two moves differ in nothing but what is in a message. */
+/** Whether two moves are equal except for the contents of a message. */
 function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
   const of = (move: Move<V>): string => {
     const more = "message" in move ? [move.from, move.message.type] : "timer" in move ? [move.timer] : [];
@@ -208,8 +211,8 @@ function isAlike<V extends Vocabulary>(a: Move<V>, b: Move<V>): boolean {
 }
 
 /**
- * Calls `each` with the members of every component that can be reached from the roots, a component after those that it
- * leads to. `successors` is asked once for each state; false from `each` ends the search.
+ * Calls `each` with the members of every component that can be reached from the roots. A component comes after the components
+ * it leads to. `successors` is called once for each state. The search ends when `each` returns false.
  *
  * @param size states are 0 … size − 1
  */
@@ -219,14 +222,14 @@ export function components(
   successors: (state: number) => readonly number[],
   each: (members: readonly number[]) => boolean,
 ): void {
-  /** When the state was met, from 1; 0: not yet. */
+  /** The position of the state in the order of visits, from 1. 0: not visited. */
   const met = new Int32Array(size);
-  /** The earliest state, by when it was met, that it is known to lead back to. */
+  /** The earliest visited state that it is known to lead back to. */
   const low = new Int32Array(size);
-  /** Met, and its component is not complete yet. */
+  /** States that were visited but whose component is not complete. */
   const open: number[] = [];
   const isOpen = new Uint8Array(size);
-  /** The way to the state that is being looked at, what each state leads to, and how much of that has been looked at. */
+  /** The path to the current state, the successors of each state on it, and how many of these have been visited. */
   const way: number[] = [];
   const leads: (readonly number[])[] = [];
   const done: number[] = [];
@@ -241,7 +244,7 @@ export function components(
     done.push(0);
   }
 
-  /** Looks at the next successor of the last state on the way; leaves the state if there is none. */
+  /** Visits the next successor of the last state on the path. Leaves the state if there are no more. */
   function goOn(): boolean {
     const at = way.length - 1;
     const state = way[at] as number;

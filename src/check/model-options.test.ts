@@ -1,4 +1,4 @@
-/** A caller of `coterie/check` who misspells an option, or gives it as a text, is told so: nothing is explored instead. */
+/** A misspelled option of `coterie/check`, or one of the wrong type, is an error instead of being ignored. */
 import { expect, it } from "vitest";
 import { bully } from "../protocols/election/bully/bully.ts";
 import { explore, fewestFaults } from "./explore.ts";
@@ -36,7 +36,7 @@ it.each<[object, string]>([
   refused.toThrow(sentence);
 });
 
-it("explore() refuses options that are none", () => {
+it("explore() rejects unknown options", () => {
   expect(() => explore(undefined as never)).toThrow("expected the options of explore() to be an object, got undefined");
 });
 
@@ -66,7 +66,7 @@ it.each<[object, string]>([
   expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...given })).toThrow(sentence);
 });
 
-it("what makes a walk also serves the shrinking of its run, and an exploration", () => {
+it("options of a walk are also accepted by shrinking and exploration", () => {
   const options = { ...system, strategy: "random", seed: 1, runs: 1 } as const;
   walk(options);
   shrink(options, [], system.protocol.properties[0]!);

@@ -1,4 +1,7 @@
-/** The options of the checker: the parts of a checked system and its faults. A misspelt bound would be ignored, so each call checks them. */
+/**
+ * Options of the checker: the parts of a checked system, and its faults. Each call validates them, since a misspelled bound
+ * would otherwise be ignored.
+ */
 import type { CommandOf, NodeId, Property, Protocol, StateOf, Vocabulary } from "../core/protocol.ts";
 import {
   callback,
@@ -14,7 +17,7 @@ import {
 } from "../protocols/known-options.ts";
 import type { NetworkKind } from "./network.ts";
 
-/** The values of options that have few. */
+/** The values of options with a fixed set of values. */
 export const choices = {
   network: ["fifo", "inbox", "bag"],
   timers: ["free", "quiet", "rounds", "never"],
@@ -24,85 +27,85 @@ export const choices = {
   strategy: ["random", "pct", "swarm"],
 } as const;
 
+/** When timers fire. See `ModelOptions.timers`. */
 export type TimerMode = (typeof choices.timers)[number];
 
 /**
- * When a node is told of a crash. `any`: at any time, even before a message that the crashed node sent. `last`: when
- * nothing from the crashed node is on its way to it any more, as where delay is bounded and the detector waits longer.
+ * When nodes are notified of a crash. `any`: at any time, even before they receive a message that the crashed node sent.
+ * `last`: when nothing from the crashed node is in flight to them, as with bounded delays and a detector that waits longer.
  */
 export type CrashNotificationTime = (typeof choices.crashNotifications)[number];
 
+/** The checked system: a protocol, its nodes, network, timers, commands and faults. */
 export interface ModelOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
-  /** What to check; the protocol's own properties by default. What they remember of nodes is a part of their states. */
+  /** The properties to check. Default: the protocol's own. Their histories of nodes are part of the state. */
   readonly properties?: readonly Property<V>[];
   readonly nodes: readonly NodeId[];
   readonly network: NetworkKind;
   /**
-   * `free`: an armed timer may run out at any time. `quiet`: only when no message is on its way. So it is
-   * where timers are longer than anything that a message sets going; two timers that race with each other, or with an
-   * exchange that is longer than they are, are left out. `rounds`: those of all nodes run out together, and only when no
-   * message is on its way, as where a synchronous round ends for everybody at the same time. `never`: retrying and giving up come after all this.
+   * `free`: an armed timer can fire at any time. `quiet`: only when no message is in flight. This is the case if timers are
+   * longer than anything a message causes. It excludes races between timers, and exchanges longer than a timer. `rounds`:
+   * timers of all nodes fire together, and only when no message is in flight, as at the end of a synchronous round. `never`:
+   * excludes all behavior that depends on timeouts.
    */
   readonly timers: TimerMode;
   /**
-   * `idle`: every node is up and has not run `start`. `down`: every node starts when it likes, and what is sent to it
-   * before is lost. `together`: all run `start` before anything else happens, one after the other in the order of
-   * `nodes`; what is sent to those whose turn has not come waits for them.
+   * `idle`: every node is up and has not run `start`. `down`: each node starts at any time, and messages sent to it earlier are
+   * lost. `together`: all run `start` first, one after another in the order of `nodes`; messages to nodes that have not started
+   * yet wait for them.
    */
   readonly begin: (typeof choices.begin)[number];
-  /**
-   * What each node is asked by the application: one command after the other, each once and at any time. A crash does
-   * not take back what was asked.
-   */
+  /** The commands that the application gives to each node, in order, each once and at any time. A crash does not undo them. */
   readonly asks?: (node: NodeId) => readonly CommandOf<V>[];
-  /** The commands that the application may give in a state, as often as it likes. None by default. */
+  /** The commands that the application can give in a state, as often as it likes. Default: none. */
   readonly commands?: (state: StateOf<V>, self: NodeId) => readonly CommandOf<V>[];
-  /** Whether a node in that state takes messages; what it does not take waits. Always by default. */
+  /** Whether a node in that state accepts messages. Others wait. Default: always. */
   readonly accepts?: (state: StateOf<V>, self: NodeId) => boolean;
   /**
-   * What every node that is up is told, some time after a node has crashed: a detector that suspects nobody else and
-   * misses nobody. A notification counts as a message on its way. It is withdrawn when the node starts again. Null: nothing.
+   * The command that notifies every running node, some time after a crash, as from a perfect failure detector: it suspects
+   * exactly the crashed nodes. A notification counts as a message in flight. It is withdrawn when the node recovers. Null:
+   * none.
    */
   readonly crashNotification?: (crashed: NodeId) => CommandOf<V> | null;
-  /** `any` by default. */
+  /** Default: `any`. */
   readonly crashNotifications?: CrashNotificationTime;
-  /** How many crashes, recoveries, losses and duplications of messages there may be. None by default. */
+  /** The maximum numbers of crashes, recoveries, lost messages and duplicated messages. Default: none. */
   readonly crashes?: number;
   readonly recoveries?: number;
   readonly losses?: number;
   /**
-   * Whether a crash may strike within a step, just before any of its sends: what comes before is done, the rest
-   * never is. Left out, it strikes between steps.
+   * Whether a crash can happen within a step, just before any of its sends: earlier effects take place, later ones do not. By
+   * default crashes only happen between steps.
    */
   readonly withinStep?: boolean;
-  /** A duplicated message is delivered and stays on its way. */
+  /** A duplicated message is delivered and stays in flight. */
   readonly duplications?: number;
-  /** How many of these together. No limit of its own by default. */
+  /** The maximum number of all faults together. Default: no additional limit. */
   readonly faults?: number;
-  /** What a crash leaves of a node's journal: all of it by default. */
+  /** Whether a node's journal survives a crash. Default: it is kept. */
   readonly journal?: (typeof choices.journal)[number];
   /**
-   * Deliveries in one order, but for so many times: a node takes all that is on its way to it, in the order of `network`, then it
-   * is the turn of the next node to which something is on its way. Passing one over, whose turn comes again later, counts as one
-   * delay (Emmi, Qadeer & Rakamarić, "Delay-Bounded Scheduling", POPL 2011). Few are enough to find most bugs, and
-   * many messages are no obstacle any more. With properties of single states only. No order by default.
+   * Deliver in one fixed order, with at most this many exceptions. A node receives everything in flight to it, in the order of
+   * `network`, then the next node with messages in flight. Skipping a node until its next turn counts as one delay (Emmi,
+   * Qadeer & Rakamarić, "Delay-Bounded Scheduling", POPL 2011). A few delays find most bugs, even with many messages. Only for
+   * properties of single states. Default: any order.
    */
   readonly delays?: number;
-  /** Runs with more messages on their way are cut off: where nothing was violated, the verdict is `unknown`. */
+  /** Runs with more messages in flight are cut off. If nothing is violated then, the verdict is `unknown`. */
   readonly maxInFlight?: number;
-  /** Runs with more time-outs are cut off, likewise. */
+  /** Runs with more timeouts are cut off. If nothing is violated then, the verdict is `unknown`. */
   readonly maxTimeouts?: number;
   /**
-   * Fields that hold numbers which are compared with each other and counted up, and never looked at otherwise, such as
-   * the rounds of ballots. States that differ by a shift of all these fields, wherever they stand in states, journals and
-   * messages, are taken for one: so a duel whose rounds grow for ever comes back to where it was.
+   * Names of fields with counters, such as the rounds of ballots, which are only compared with each other and incremented.
+   * States that differ by the same shift of all these fields, in states, journals and messages, are treated as equal. So a duel
+   * with ever increasing rounds becomes a loop.
    */
   readonly counters?: readonly string[];
   /**
-   * Fields that hold numbers which are compared with each other and with those one or two above, told apart as even and
-   * odd, counted up, and never looked at otherwise, such as the rounds of leases. Of two that follow each other by more
-   * than three it is forgotten how much more, by twos: so who asks anew for ever comes back to where it was.
+   * Names of fields with rounds, such as the rounds of leases, which are only compared with each other and with numbers one or
+   * two higher, checked for parity, and incremented. A gap of more than three is reduced by multiples of two. So a node that
+   * retries forever becomes a loop.
    */
   readonly rounds?: readonly string[];
 }
@@ -155,7 +158,7 @@ export const modelRules: Rules<ModelOptions<Vocabulary>> = {
   rounds: names,
 };
 
-/** Options of random runs. Explorations and shrinking ignore them, so that one system serves all. */
+/** Options of random runs. Exploration and shrinking ignore them, so that one set of options serves all. */
 export const walkRules = {
   strategy: oneOf(...choices.strategy),
   seed: { wanted: "a whole number", accepts: Number.isSafeInteger },
@@ -169,27 +172,30 @@ export const walkRules = {
   bugDepth: natural,
 };
 
-/** How much more may go wrong in a run: a few numbers at the end of a state's tuple, one for each limit that counts. */
-/** What is counted. All but time-outs are faults. */
+/**
+ * Budgets: how many more faults and timeouts a run can have. They are a few numbers at the end of a state's tuple, one per
+ * limit.
+ */
+/** Everything that has a budget. All but timeouts are faults. */
 export const faultKinds = ["crashes", "recoveries", "losses", "duplications"] as const;
 export type FaultKind = (typeof faultKinds)[number];
 export type Counted = FaultKind | "timeouts";
 
 export interface Limits extends Readonly<Partial<Record<FaultKind, number>>> {
-  /** How many faults of all kinds together. */
+  /** The maximum number of faults of all kinds together. */
   readonly faults?: number;
   readonly maxTimeouts?: number;
 }
 
 export class Budgets {
-  /** How many numbers of the tuple are budgets. */
+  /** The number of budgets in the tuple. */
   readonly width: number;
-  /** At the beginning of a run. */
+  /** The budgets at the beginning of a run. */
   readonly full: readonly number[];
-  /** The budgets that each kind draws on, by their place in the tuple. Null: it never happens. */
+  /** The budgets that each kind uses, as indices into the tuple. Null: it never happens. */
   readonly #drawnOn: Readonly<Record<Counted, readonly number[] | null>>;
 
-  /** @param at where in a tuple the budgets begin */
+  /** @param at the index in the tuple at which the budgets begin */
   constructor(limits: Limits, at: number) {
     const full: number[] = [];
     const open = (size: number): number => at + full.push(size) - 1;
@@ -224,7 +230,7 @@ export class Budgets {
     return true;
   }
 
-  /** Whether no fault can happen any more, and nothing else is counted. */
+  /** Whether no more faults can happen, and nothing else has a budget. */
   areSpent(tuple: Int32Array): boolean {
     return this.#drawnOn.timeouts?.length === 0 && !faultKinds.some((kind) => this.mayHappen(tuple, kind));
   }

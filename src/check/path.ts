@@ -1,4 +1,4 @@
-/** A way through the state space as a run: the moves, what each led to, and the states in between. */
+/** A path through the state space as a run: the moves, their effects, and the states in between. */
 import { InvariantViolation } from "../core/errors.ts";
 import type { EventOf, MessageOf, NodeId, RecordOf, StateOf, Vocabulary } from "../core/protocol.ts";
 import type { Answer } from "../driver/requests.ts";
@@ -6,36 +6,36 @@ import { FailedMove } from "./failed-move.ts";
 import type { Outcome } from "./local-steps.ts";
 import type { Model, Move } from "./model.ts";
 
-/** A move of a counterexample, and what it led to. */
+/** A move of a counterexample, and its effects. */
 export interface Taken<V extends Vocabulary> {
   readonly move: Move<V>;
-  /** What the node sent, in that order. */
+  /** The messages that the node sent, in order. */
   readonly sends: readonly { readonly to: NodeId; readonly message: MessageOf<V> }[];
   readonly events: readonly EventOf<V>[];
   readonly replies: readonly Answer<V>[];
-  /** What the checker picked for each `ctx.choose`, in that order. */
+  /** The checker's option for each `ctx.choose`, in order. */
   readonly choices: readonly { readonly label: string; readonly option: unknown }[];
-  /** What is left of the node's journal, if it crashed within the step. */
+  /** The rest of the node's journal, if it crashed within the step. */
   readonly journal: readonly RecordOf<V>[] | null;
-  /** The states of the nodes afterwards, in the order of `nodes`; null for a node that is down. */
+  /** The states of the nodes afterwards, in the order of `nodes`. Null for a stopped node. */
   readonly states: readonly (StateOf<V> | null)[];
 }
 
-/** A state on the way, and which move leads to it, where that counts. */
+/** A state on the path, and the move that leads to it, if that matters. */
 export interface Waypoint<V extends Vocabulary> {
   readonly tuple: Int32Array;
   readonly isRight?: (move: Move<V>) => boolean;
 }
 
 /**
- * The run that goes from the initial state through the states that `waypoints` stand for, in their order. It starts
- * from the initial state itself, so where states are taken for one it is a run that can happen, ids and all.
+ * The run from the initial state through the states that the waypoints represent, in order. It starts from the real initial
+ * state, so even if equivalent states are merged it is a possible run, with its real ids.
  */
 export function retrace<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
   return retraced(model, waypoints).path;
 }
 
-/** The same, and then the first move whose handler throws. */
+/** Like `retrace`, followed by the first move whose handler throws. */
 export function retraceToFailure<V extends Vocabulary>(model: Model<V>, waypoints: readonly Waypoint<V>[]): Taken<V>[] {
   const { path, at } = retraced(model, waypoints);
   model.leavesOutFailures = false;
@@ -72,7 +72,7 @@ function retraced<V extends Vocabulary>(
   return { path, at };
 }
 
-/** What a move led to. @param after the state afterwards */
+/** The effects of a move. @param after the state afterwards */
 export function takenOf<V extends Vocabulary>(
   model: Model<V>,
   move: Move<V>,

@@ -1,4 +1,4 @@
-/** What the properties say of one global state. */
+/** Evaluates the properties in one global state. */
 import type {
   LeadsTo,
   NodeId,
@@ -29,12 +29,12 @@ export class Properties<V extends Vocabulary> {
     this.#view = new TupleWorld(model);
   }
 
-  /** The properties `sometimes` that no state has satisfied so far. */
+  /** The `sometimes` properties that no state has satisfied so far. */
   get sought(): readonly StateProperty<V>[] {
     return this.#sought;
   }
 
-  /** The first property that the state violates by itself, or null. */
+  /** The first property that the state itself violates, or null. */
   violatedBy(tuple: Int32Array): Property<V> | null {
     const world = this.#view.of(tuple);
     for (const property of this.#always) if (!property.holds(world)) return property;
@@ -45,7 +45,7 @@ export class Properties<V extends Vocabulary> {
     return null;
   }
 
-  /** The properties that are sought no longer, since this state satisfies them. */
+  /** The `sometimes` properties that this state satisfies for the first time. They are no longer sought. */
   foundIn(tuple: Int32Array): readonly StateProperty<V>[] {
     if (this.#sought.length === 0) return [];
     const world = this.#view.of(tuple);
@@ -63,8 +63,8 @@ export class Properties<V extends Vocabulary> {
 }
 
 /**
- * The world as properties see it: one object for all states. Every property is asked of every state, so what belongs to
- * a node is found by its place and what belongs to a local state by its number.
+ * The world as properties see it. One object serves all states. Every property is evaluated in every state, so lookups are
+ * fast: nodes by index, local states by number.
  */
 export class TupleWorld<V extends Vocabulary> {
   #tuple: Int32Array = new Int32Array(0);
@@ -74,7 +74,7 @@ export class TupleWorld<V extends Vocabulary> {
     const { nodes } = model.options;
     const states: StateOf<V>[] = [];
     const places = new Map(nodes.map((node, i) => [node, i]));
-    /** Ids are most often the places themselves. */
+    /** Ids are usually equal to the indices. */
     const placeOf = (node: NodeId): number => (nodes[node] === node ? node : (places.get(node) as number));
     const isUp = (_: NodeId, i: number): boolean => model.isAlive(this.#tuple[i] as number);
     this.#world = {
@@ -91,7 +91,7 @@ export class TupleWorld<V extends Vocabulary> {
     };
   }
 
-  /** Shows a state until it is asked for the next. */
+  /** Returns the world of this state, valid until the next call. */
   of(tuple: Int32Array): World<StateOf<V>> {
     this.#tuple = tuple;
     return this.#world;
@@ -109,25 +109,25 @@ export class Judge<V extends Vocabulary> {
     this.#view = new TupleWorld(model);
   }
 
-  /** The first property that the state by itself violates. */
+  /** The first property that the state itself violates. */
   violatedBy(tuple: Int32Array): Property<V> | null {
     return this.#states.violatedBy(tuple);
   }
 
-  /** The properties `sometimes` that come true here for the first time. */
+  /** The `sometimes` properties that come true here for the first time. */
   foundIn(tuple: Int32Array): readonly StateProperty<V>[] {
     return this.#states.foundIn(tuple);
   }
 
-  /** A property `sometimes` that has not come true. */
+  /** A `sometimes` property that has not come true. */
   get missing(): Property<V> | null {
     return this.#states.sought[0] ?? null;
   }
 
   /**
-   * The first promise that is not kept in a state where nothing is bound to happen any more: nobody is going to keep it.
+   * The first obligation that is still open although nothing more has to happen, so that it stays open.
    *
-   * @param back The states that led there, by how many moves ago they were; null before the first.
+   * @param back the state this many moves ago, or null before the first
    */
   brokenBy(back: (moves: number) => Int32Array | null): Property<V> | null {
     for (const promise of this.#owed) {
@@ -141,7 +141,7 @@ export class Judge<V extends Vocabulary> {
     return null;
   }
 
-  /** Looks back for the last time at which the node was given the obligation, up to where it met it or was down. */
+  /** Searches back for the last time the obligation arose at the node, up to where the node fulfilled it or was down. */
   #isOpen(property: LeadsTo<V>, node: NodeId, back: (moves: number) => Int32Array | null): boolean {
     for (let moves = 0; ; moves++) {
       const tuple = back(moves);

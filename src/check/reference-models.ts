@@ -1,4 +1,4 @@
-/** The transition systems of the reference models for SPIN, kept for comparing the number of states. */
+/** The transition systems of the reference models for SPIN, used to compare the numbers of states. */
 import type { Protocol } from "../core/protocol.ts";
 import { natural } from "../core/shape.ts";
 import type { ModelOptions } from "./model.ts";

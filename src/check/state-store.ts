@@ -1,7 +1,8 @@
 /**
- * The set of global states, each a tuple of naturals: exact (no hashing away), numbered in the order in which they were
- * found. Tuples are packed into words, in chunks that growing does not copy; an open-addressing table finds them. A slot
- * holds a state's number and, in the bits that are left, a part of its hash, so that few other states are looked at.
+ * The set of global states, each a tuple of naturals. It is exact (it never drops states by hash), and numbers states in the
+ * order of discovery. Tuples are packed into words, in chunks that are not copied when the store grows; an open-addressing
+ * table finds them. A slot holds a state's number and, in the remaining bits, a part of its hash, so that few other states are
+ * compared.
  */
 import { canonical } from "../core/plain.ts";
 
@@ -9,20 +10,20 @@ const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
 /** How many states move into a new table together. */
 const GROUP = 1 << 8;
-/** Smaller tables than this grow fourfold: moving states costs more than the memory. */
+/** Smaller tables grow by a factor of four, because moving states costs more than the memory. */
 const LARGE_TABLE = 1 << 24;
 
 export class StateStore {
   size = 0;
-  /** How the tuples are packed at present. */
+  /** The current packing of the tuples. */
   packing: Packing;
-  /** Means nothing, but keeps reads alive that only bring memory near. */
+  /** Has no meaning. It only keeps the prefetching reads from being optimized away. */
   touched = 0;
   #chunks: Int32Array[] = [];
   #mask = (1 << 12) - 1;
-  /** Per slot 1 + the number of a state in the bits of the mask, above them those of its hash; 0 for none. */
+  /** Each slot holds 1 + the number of a state in the bits of the mask, and bits of its hash above them. 0: free. */
   #table = new Int32Array(1 << 12);
-  /** The tuple that is looked for. */
+  /** The tuple being looked up. */
   #packed: Int32Array;
   /** The greatest value of each component so far. */
   readonly #most: Int32Array;
@@ -33,12 +34,12 @@ export class StateStore {
     this.#most = new Int32Array(width);
   }
 
-  /** What the states take, in bytes. */
+  /** The memory used by the states, in bytes. */
   get bytes(): number {
     return 4 * (this.#table.length + this.#chunks.length * CHUNK * this.packing.words);
   }
 
-  /** The number of the state, or ~number if it was there already: a negative answer is an old state. */
+  /** The number of the state, or ~number if it was already known, so a negative result is an old state. */
   add(tuple: Int32Array): number {
     const most = this.#most;
     for (let k = 0; k < tuple.length; k++) if ((tuple[k] as number) > (most[k] as number)) most[k] = tuple[k] as number;
@@ -84,12 +85,12 @@ export class StateStore {
     }
   }
 
-  /** Reads where the state with that hash must be, so that the next look is quick. */
+  /** Prefetches the slot of the state with that hash. */
   touchSlot(hash: number): void {
     this.touched ^= this.#table[hash & this.#mask] as number;
   }
 
-  /** Likewise reads the tuple that is probably the one with that hash. */
+  /** Prefetches the tuple that probably has that hash. */
   touchTuple(hash: number): void {
     const entry = this.#table[hash & this.#mask] as number;
     if (entry === 0 || ((entry ^ hash) & ~this.#mask) !== 0) return;
@@ -107,7 +108,7 @@ export class StateStore {
     return hash ^ (hash >>> 13);
   }
 
-  /** Packs every state anew, with room for components up to `most`. */
+  /** Repacks every state, with room for components up to `most`. */
   widen(most: ArrayLike<number>): void {
     const before = this.packing;
     this.packing = new Packing(Array.from(most));
@@ -163,7 +164,7 @@ export class StateStore {
     const hashes = new Int32Array(GROUP);
     for (let first = 0; first < this.size; first += GROUP) {
       const count = Math.min(GROUP, this.size - first);
-      // First every slot is read, then written: the processor waits for many independent reads at once.
+      // First read every slot, then write, because the processor can wait for many independent reads at once.
       for (let i = 0; i < count; i++) {
         const hash = this.hash(this.#chunkOf(first + i), this.#placeOf(first + i));
         hashes[i] = hash;
@@ -181,18 +182,18 @@ export class StateStore {
   }
 }
 
-/** Tuples of naturals in as few 32-bit words as their widths allow: a component may begin in one word and end in the next. */
+/** Packs tuples of naturals into as few 32-bit words as their widths allow. A component may span two words. */
 export class Packing {
-  /** How many words a tuple takes. */
+  /** The number of words per tuple. */
   readonly words: number;
-  /** Per component its width, the word in which it begins, and its lowest bit there. */
+  /** For each component: its width, its first word, and its lowest bit there. */
   readonly #bits: Int32Array;
   readonly #word: Int32Array;
   readonly #shift: Int32Array;
-  /** The greatest value that it has room for. */
+  /** The greatest value that fits. */
   readonly #room: Int32Array;
 
-  /** @param most the greatest value that each component must have room for; spare bits go where room is scarcest. */
+  /** @param most the greatest value that each component must be able to hold. Spare bits go to the tightest components. */
   constructor(most: readonly number[]) {
     this.#bits = Int32Array.from(most, (value) => Math.max(1, 32 - Math.clz32(value)));
     const sum = this.#bits.reduce((a, b) => a + b, 0);
@@ -209,12 +210,12 @@ export class Packing {
     this.#shift = Int32Array.from(most, (_, k) => (begins[k] as number) & 31);
   }
 
-  /** How many components a tuple has. */
+  /** The number of components in a tuple. */
   get width(): number {
     return this.#bits.length;
   }
 
-  /** The greatest value that component `k` has room for. */
+  /** The greatest value that component `k` can hold. */
   room(k: number): number {
     return this.#room[k] as number;
   }
@@ -229,7 +230,7 @@ export class Packing {
     return value & (this.#room[k] as number);
   }
 
-  /** Turns component `k` from `before` into `after`. */
+  /** Changes component `k` from `before` to `after`. */
   change(words: Int32Array, at: number, k: number, before: number, after: number): void {
     const shift = this.#shift[k] as number;
     const word = at + (this.#word[k] as number);
@@ -239,7 +240,7 @@ export class Packing {
       words[word + 1] = (words[word + 1] as number) ^ (difference >>> (32 - shift));
   }
 
-  /** Writes a tuple whose components have room. */
+  /** Writes a tuple whose components fit. */
   pack(tuple: Int32Array, words: Int32Array, at: number): void {
     words.fill(0, at, at + this.words);
     for (let k = 0; k < this.#bits.length; k++) this.change(words, at, k, 0, tuple[k] as number);
@@ -256,12 +257,12 @@ export class Packing {
 }
 
 /**
- * A map from two naturals to a natural, in a typed array: open addressing, linear probing, doubled at two thirds full.
- * Memoised steps are looked up here some ten million times a second, so what belongs together lies together.
+ * A map from two naturals to a natural, in a typed array: open addressing, linear probing, doubled when two thirds full. Cached
+ * steps are looked up here about ten million times a second, so related data is adjacent.
  */
 export class PairTable {
   #slots = 1 << 8;
-  /** Per slot the two keys, the first −1 where it is free, and the value. */
+  /** Each slot holds the two keys and the value. The first key is −1 if it is free. */
   #entries = new Int32Array(3 * this.#slots).fill(-1);
   #size = 0;
 
@@ -280,7 +281,7 @@ export class PairTable {
     }
   }
 
-  /** Adds an entry that is not there yet. */
+  /** Adds an entry that does not exist yet. */
   add(a: number, b: number, value: number): void {
     if (3 * ++this.#size > 2 * this.#slots) this.#grow();
     this.#place(a, b, value);
@@ -304,14 +305,14 @@ export class PairTable {
   }
 }
 
-/** Spreads two naturals over 32 bits (the finalizer of MurmurHash3). */
+/** Hashes two naturals to 32 bits (the finalizer of MurmurHash3). */
 function mix(a: number, b: number): number {
   let mixed = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** A number per state, in chunks that growing does not copy. */
+/** One number per state, in chunks that are not copied when the column grows. */
 
 export class Column {
   readonly #chunks: Int32Array[] = [];
@@ -336,11 +337,11 @@ export interface Interner<T> {
   readonly size: number;
   idOf(value: T): number;
   valueOf(id: number): T;
-  /** Whether a value is still what it was when it got its number. */
+  /** Whether a value is unchanged since it got its number. */
   isIntact(id: number): boolean;
 }
 
-/** `keyOf` must tell apart what `canonical` does; by default it is that. */
+/** `keyOf` must distinguish all values that `canonical`, its default, does. */
 export function interner<T>(keyOf: (value: T) => string = canonical): Interner<T> {
   const ids = new Map<string, number>();
   const values: T[] = [];

@@ -1,6 +1,6 @@
 /**
- * From the words that every command has in common to a system that can be explored. The words are plain data, so a
- * worker thread or a page builds the same system from them again.
+ * Builds a system to explore from the options that all commands share. The specification is plain data, so a worker thread or a
+ * web page can build the same system from it.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { equal } from "../core/plain.ts";
@@ -15,37 +15,37 @@ import type { CrashNotificationTime, TimerMode } from "./model.ts";
 import { choices, type FaultKind, modelLimits, name, orNull } from "./model-options.ts";
 import type { NetworkKind } from "./network.ts";
 
-/** Plain data. */
+/** The specification of a system, as plain data. */
 export interface SystemSpec extends Readonly<Partial<Record<FaultKind, number>>> {
-  /** A name of the registry. */
+  /** The name of a registered protocol. */
   readonly protocol: string;
   readonly variant?: string | null;
-  /** Of the protocol. */
+  /** Options of the protocol. */
   readonly options?: object;
   readonly nodes: readonly NodeId[];
   /**
-   * The nodes that do its family's work: call, request, send or propose. All by default; none where nodes
-   * begin with work of their own.
+   * The nodes that do the work of the protocol's family: call, request, send or propose. Default: all, or none if nodes begin
+   * with work of their own.
    */
   readonly initiators?: readonly NodeId[];
-  /** The nodes that may come to vote no, where there are votes. Nobody by default. */
+  /** In protocols with votes, the nodes that can vote no. Default: none. */
   readonly refusers?: readonly NodeId[];
-  /** How many entries, messages or transactions each is asked for. 1 by default. */
+  /** How many entries, messages or transactions each initiator makes. Default: 1. */
   readonly times?: number;
   readonly network?: NetworkKind;
   readonly timers?: TimerMode;
-  /** By default what has to be started begins `together`, and the rest `idle`; with free timers `down` where starting does something. */
+  /** Default: `together` for protocols that need a start, otherwise `idle`; with free timers `down` if starting has an effect. */
   readonly begin?: "idle" | "down" | "together";
   readonly journal?: "kept" | "lost";
-  /** Whether crashes may strike within a step. */
+  /** Whether crashes can happen within a step. */
   readonly withinStep?: boolean;
-  /** Nodes that lie, and how. Properties speak of the others. */
+  /** Byzantine nodes and their behavior. Properties only concern the other nodes. */
   readonly byzantine?: Readonly<Record<NodeId, NamedBehaviour>>;
-  /** Everybody is told of crashes, where the protocol can be, and when. Nobody is by default. */
+  /** Notify nodes of crashes at these times, if the protocol supports it. Default: no notifications. */
   readonly crashNotifications?: CrashNotificationTime;
-  /** How many faults of all kinds together. */
+  /** The maximum number of faults of all kinds together. */
   readonly faults?: number;
-  /** The name of the only property to check. All of them by default. */
+  /** The name of the only property to check. Default: all. */
   readonly property?: string | null;
   readonly maxInFlight?: number;
   readonly maxTimeouts?: number;
@@ -73,16 +73,15 @@ const rules: Rules<SystemSpec> = {
 };
 
 /**
- * Links keep their order and timers are free unless the words say otherwise. By default there are no faults.
+ * Builds the system. By default, links keep their order, timers are free, and nothing fails.
  *
- * @throws UsageError for names that are not in the registry, initiators that are no nodes, options that the protocol
- *   refuses.
+ * @throws UsageError if a name is not registered, an initiator is not a node, or the protocol rejects its options
  */
 export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   requireOptions("systemFor", spec, rules);
   const entry = protocolNamed(spec.protocol);
   const protocol = protocolOf(spec);
-  const counters = Object.keys(spec.byzantine ?? {}).length === 0 ? countersOf(spec) : []; // A lie counts up by itself.
+  const counters = Object.keys(spec.byzantine ?? {}).length === 0 ? countersOf(spec) : []; // Byzantine nodes use any count.
   const crashNotification = notificationFor(protocol, spec);
   const { network = "fifo", timers = "free", begin = beginOf(spec) } = spec;
   const { initiators = isWorkEnough(spec) ? [] : spec.nodes } = spec;
@@ -105,7 +104,7 @@ export function systemFor(spec: SystemSpec): ExploreOptions<Vocabulary> {
   };
 }
 
-/** Whether this form handles notifications of crashes: one with a failure detector of its own, or without use for one, does not. */
+/** Whether this form handles crash notifications. A form with its own failure detector, or that needs none, does not. */
 export const handlesCrashNotifications = (spec: SystemSpec): boolean =>
   notificationFor(protocolOf(spec), spec) !== null;
 
@@ -115,7 +114,7 @@ function countersOf({ protocol, variant = null }: SystemSpec): readonly string[]
   return (isChecked ? check.counters : variantNamed(protocol, variant).counters) ?? [];
 }
 
-/** A form with a failure detector of its own, or without use for one, does not know the command. */
+/** A form with its own failure detector, or that needs none, does not have the command. */
 function notificationFor(
   { shapes }: AnyProtocol,
   { protocol, variant = null }: SystemSpec,
@@ -126,7 +125,10 @@ function notificationFor(
   return isKnown ? tells : null;
 }
 
-/** What has to be started is started first. Of the rest, what works when it starts may do so at any time, unless time has bounds. */
+/**
+ * Protocols that need a start are started first. Other nodes that work from their start may start any time, unless time is
+ * bounded.
+ */
 function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
   const { protocol, variant = null } = spec;
   if (hasToStart(protocol, variant)) return "together";
@@ -134,7 +136,7 @@ function beginOf(spec: SystemSpec): "idle" | "down" | "together" {
   return spec.timers !== "quiet" && worksAtStart(spec) ? "down" : "idle";
 }
 
-/** Whether nodes have enough to do as they start, so that nobody is asked for anything unless somebody says so. */
+/** Whether nodes have enough work from their start, so that they need no commands by default. */
 export function isWorkEnough(spec: SystemSpec): boolean {
   const { begin = beginOf(spec) } = spec;
   return begin !== "idle" && !hasToStart(spec.protocol, spec.variant) && worksAtStart(spec);
@@ -160,7 +162,7 @@ function given<T extends object, K extends keyof T>(from: T, names: readonly K[]
   ) as never;
 }
 
-/** Each is asked once, for so many entries or messages. */
+/** Gives each initiator one command, for `times` entries or messages. */
 function asksOf(
   family: Family,
   initiators: readonly NodeId[],
@@ -187,7 +189,7 @@ function propertiesOf(protocol: AnyProtocol, name: string | null): readonly Prop
   throw new UsageError("unknown-property", unexpected("the property", `one of ${names}`, name));
 }
 
-/** Whether a first start changes or causes anything. */
+/** Whether a first start changes or sends anything. */
 function worksAtStart(spec: SystemSpec): boolean {
   const protocol = protocolOf(spec);
   return spec.nodes.some((self) => {

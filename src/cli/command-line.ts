@@ -13,7 +13,7 @@ interface Listed {
 }
 
 /** The headings of the list of commands. */
-const groups = {
+export const groups = {
   local: "Local cluster:",
   state: "Shared state:",
   operate: "Operate:",

@@ -17,8 +17,7 @@ it("leaves files as they are: those that are there, and those that are not", () 
 
 it("says which file of which option cannot be written", () => {
   const nowhere = join(folder, "none", "a.svg");
-  const expected = (file: string, code: string) =>
-    `expected --svg to be a file that can be written, got "${file}" (${code})`;
+  const expected = (file: string, code: string) => `expected --svg to be a writable file, got "${file}" (${code})`;
   expect(() => requireWritable({ "--svg": nowhere })).toThrow(expected(nowhere, "ENOENT"));
   expect(() => requireWritable({ "--svg": folder })).toThrow(expected(folder, "EISDIR"));
 });

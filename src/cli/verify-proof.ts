@@ -1,10 +1,10 @@
 /** `coterie verify-proof`: checks a proof of cheating, with the public keys of the players. */
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
-import { InvariantViolation, UsageError } from "../core/errors.ts";
+import { UsageError } from "../core/errors.ts";
 import { contentOf } from "./files.ts";
 import { type Manual, withManual } from "./manual.ts";
-import { type Invocation, type Output, print, styled } from "./output.ts";
+import { ExitWith, type Invocation, type Output, print, styled } from "./output.ts";
 
 interface Options {
   readonly keys?: string;
@@ -42,7 +42,7 @@ function verify(file: string, options: Options, stdout: Output): void {
   const keys = keysCompared ? [] : ["  by the keys in the file: --keys compares them with yours"];
   const json = { verdict, culprit, how: proof.proof.type, why, game, keysCompared };
   print({ json, sections: [[`${mark}  ${why} (game ${JSON.stringify(game)})`, ...keys]] }, options, stdout);
-  if (culprit === null) throw new InvariantViolation("not-proved", `the file proves nothing: ${why}`);
+  if (culprit === null) throw new ExitWith(1);
 }
 
 /** @throws UsageError if the file has another key than the known one. */

@@ -1,11 +1,11 @@
 /** `coterie voting-sets`: makes Maekawa's voting sets for a number of nodes, or checks given sets. */
 import type { Command } from "commander";
-import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
+import { UsageError, unexpected } from "../core/errors.ts";
 import { type VotingSets, votingSets, votingSetsProblem } from "../protocols/index.ts";
 import { contentOf } from "./files.ts";
 import { type Manual, withManual } from "./manual.ts";
 import { wholeNumber } from "./options.ts";
-import type { Invocation, Output } from "./output.ts";
+import { ExitWith, type Invocation, type Output } from "./output.ts";
 
 export function declare(command: Command, { stdout }: Invocation): void {
   withManual(command, manual)
@@ -40,7 +40,7 @@ function run(nodes: number | undefined, { file, json }: Options, stdout: Output)
       : readSets(contentOf(file, "--file", "bad-argument", "a JSON file that can be read"), file),
   );
   stdout.write(`${json === true ? JSON.stringify(answer) : text(answer)}\n`);
-  if (answer.problem !== null) throw new InvariantViolation("violated", `these are not voting sets: ${answer.problem}`);
+  if (answer.problem !== null) throw new ExitWith(1);
 }
 
 function text({ sets, size, problem }: JudgedSets): string {

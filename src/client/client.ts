@@ -65,7 +65,7 @@ export interface Client extends Omit<StateApi, "replicated">, AsyncDisposable {
   /** Opens the election of that name. Clients and members are candidates in the same election. */
   election(name: string, options?: Pick<ElectionOptions, "metadata">): Election;
   status(): ClientStatus;
-  /** Releases what the client holds, and closes. Further calls have no effect. */
+  /** Releases all locks and leaderships, and closes. Further calls have no effect. */
   close(): Promise<void>;
 }
 

@@ -37,7 +37,7 @@ async function freeAfterMs(exits: boolean): Promise<number> {
   return took;
 }
 
-test("releases the lock of a client whose process exits at once, and that of a killed one after its session", async () => {
+test("releases a lock at once when its client's process exits, and after the session when it is killed", async () => {
   expect(await freeAfterMs(true)).toBeLessThan(100);
   expect(await freeAfterMs(false)).toBeGreaterThan(SESSION_MS - 1_000);
 });

@@ -32,7 +32,7 @@ describe("reasons why no endpoint accepts a client", () => {
   });
 });
 
-describe("reasons why there is no connection", () => {
+describe("reasons for failed connections", () => {
   it.each([
     ["ENOTFOUND", "getaddrinfo ENOTFOUND db", "its name has no address (ENOTFOUND)"],
     ["EHOSTUNREACH", "connect EHOSTUNREACH 10.0.0.9:1", "there is no way to that machine (EHOSTUNREACH)"],

@@ -66,13 +66,13 @@ const serviceSchema = z.object({
 
 export type ServiceStatus = z.infer<typeof serviceSchema>;
 
-/** @returns null if there is no answer in time, or another member answers */
+/** @returns null if it does not answer in time, or another member answers */
 export async function askStatus(admin: string, node: NodeId, timeoutMs = PATIENCE_MS): Promise<BriefStatus | null> {
   const found = await answered(admin, statusSchema, timeoutMs);
   return found?.id === node ? (found as BriefStatus) : null;
 }
 
-/** @returns null if there is no answer in time, or the server has no elections, locks and channels */
+/** @returns null if it does not answer in time, or has no elections, locks and channels */
 export function askServiceStatus(admin: string, timeoutMs = PATIENCE_MS): Promise<ServiceStatus | null> {
   return answered(admin, serviceSchema, timeoutMs);
 }

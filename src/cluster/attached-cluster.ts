@@ -1,7 +1,7 @@
 /**
- * Members that run elsewhere, for the studio: of `join()`, or of `coterie node`. It learns what they do from their admin
- * pages. It did not start them, so it cannot kill or pause their processes. It injects faults into links only if every
- * member has its fault injector on.
+ * Members that run elsewhere, for the studio: of `join()`, or of `coterie node`. It follows them through their admin pages.
+ * It did not start them, so it cannot kill or pause their processes. It injects faults into links only if every member has
+ * its fault injector on.
  */
 import { z } from "zod";
 import { EnvironmentError, UsageError, unexpected } from "../core/errors.ts";

@@ -138,23 +138,23 @@ describe("rejects with the path of the field", () => {
     );
   });
 
-  test("traffic that leaves the machine", () => {
+  test("too many members", () => {
     const members = Object.fromEntries(Array.from({ length: 129 }, (_, id) => [id, `127.0.0.1:${7_000 + id}`]));
     expect(refusal({ ...sound, members })).toBe("expected members to be 1 to 128 members, got 129");
   });
 });
 
-describe("needs TLS, or an explicit opt-out", () => {
+describe("traffic that leaves the machine", () => {
   const far = { 0: "10.0.0.1:7100", 1: "10.0.0.2:7100" };
 
-  test("includes the address that a member binds", () => {
+  test("needs TLS, or an explicit opt-out", () => {
     expect(refusal({ ...sound, members: far })).toMatch(
       /^expected tls to be set, since members\.0\.address 10\.0\.0\.1:7100 /,
     );
     expect(refusal({ ...sound, members: far, tls: "off" })).toBe("accepted");
   });
 
-  test("excludes admin pages, unless they are exposed explicitly", () => {
+  test("includes the address that a member binds", () => {
     const members = { 0: { address: "127.0.0.1:7100", listen: "0.0.0.0:7100" } };
     expect(refusal({ ...sound, members })).toMatch(
       /^expected tls to be set, since members\.0\.listen 0\.0\.0\.0:7100 is reachable/,
@@ -165,7 +165,7 @@ describe("needs TLS, or an explicit opt-out", () => {
     );
   });
 
-  test("names a file that is missing or not JSON", () => {
+  test("excludes admin pages, unless they are exposed explicitly", () => {
     const members = { 0: { address: "127.0.0.1:7100", admin: "0.0.0.0:7200" } };
     expect(refusal({ ...sound, members })).toMatch(
       /^expected members\.0\.admin to be a loopback address, got "0\.0\.0\.0:7200"/,
@@ -174,7 +174,7 @@ describe("needs TLS, or an explicit opt-out", () => {
   });
 });
 
-test("members on different machines may have the same admin port on their own loopback", () => {
+test("names a file that is missing or not JSON", () => {
   expect(() => readConfig("no-such.json")).toThrow(
     `expected a config file at ${resolve("no-such.json")}, got none (ENOENT): write one, as docs/reference/configuration.md describes, or name another with --config`,
   );
@@ -185,7 +185,7 @@ test("members on different machines may have the same admin port on their own lo
   expect(() => readConfig(source)).toThrow(`${source}: expected JSON: `);
 });
 
-test("members of join() have a timing, members of a protocol have none", () => {
+test("members on different machines may have the same admin port on their own loopback", () => {
   const member = (host: string) => ({ address: `${host}:7100`, admin: "127.0.0.1:7200" });
   const members = { 0: member("10.0.0.1"), 1: member("10.0.0.2") };
   expect(refusal({ ...sound, members, tls: "off" })).toBe("accepted");
@@ -199,7 +199,7 @@ test("members of join() have a timing, members of a protocol have none", () => {
   expect(refusal({ ...sound, members: here })).toContain("members.1.admin");
 });
 
-test("members that serve by name have a timing, those of a protocol do not", () => {
+test("members of join() have a timing, members of a protocol have none", () => {
   const folder = mkdtempSync(join(tmpdir(), "coterie-config-"));
   const file = join(folder, "coterie.json");
   const { cluster, members } = sound;

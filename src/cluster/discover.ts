@@ -16,7 +16,7 @@ export interface DiscoverOptions {
   readonly timeoutMs?: number | undefined;
   /** Aborting it rejects the call. */
   readonly signal?: AbortSignal | undefined;
-  /** The DNS servers to ask, such as `10.0.0.10:53`. Default: those of the system. */
+  /** The DNS servers to ask, such as `10.0.0.10:53`. Default: the system's servers. */
   readonly servers?: readonly string[] | undefined;
 }
 

@@ -16,7 +16,7 @@ export type FeedEvent =
     }
   /** Something about the processes or the links changed. */
   | { readonly type: "cluster"; readonly cluster: ClusterPicture }
-  /** New trace entries, in batches. Entries of one node are in order; those of different nodes may be slightly late. */
+  /** New trace entries, in batches. Entries of one node are in order; entries of different nodes may be slightly late. */
   | { readonly type: "trace"; readonly entries: readonly TraceEntry[] };
 
 export interface ClusterPicture {
@@ -34,7 +34,7 @@ export interface ClusterPicture {
   readonly network: NetworkPicture;
   /** When this state of the network began, by the server's clock. */
   readonly networkSince: number;
-  /** The color of each message, by full names such as `election.answer`. */
+  /** The index of each message's color, by full names such as `election.answer`. */
   readonly inks: Readonly<Record<string, number>>;
   /** Which states of its nodes are drawn as spans. */
   readonly spans: Spans;

@@ -1,11 +1,11 @@
 /** One finding of `coterie doctor`. */
 
 export interface Finding {
-  /** What was examined. */
+  /** The name of the check. */
   readonly check: string;
   readonly verdict: "ok" | "warning" | "problem";
   readonly found: string;
-  /** What to do about it; empty if nothing is needed. */
+  /** The remedy; empty if none is needed. */
   readonly advice: string;
 }
 

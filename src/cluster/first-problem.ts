@@ -1,4 +1,4 @@
-/** Converts errors of zod to Coterie's error messages. The message of each schema is what it expects. */
+/** Converts errors of zod to Coterie's error messages. The message of each schema names the expected value. */
 import type { z } from "zod";
 import { unexpected } from "../core/errors.ts";
 

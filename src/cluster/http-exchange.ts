@@ -20,7 +20,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** @throws EnvironmentError if there is no answer in time. */
+/** @throws EnvironmentError if the server does not answer in time. */
 export function exchange(url: string, { method = "GET", body, timeoutMs, token, tls = {} }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? "" : JSON.stringify(body);

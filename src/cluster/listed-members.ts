@@ -41,7 +41,7 @@ export function placesOf(
   });
 }
 
-/** The members in which the config and the list differ. */
+/** The differences between the config and the list. */
 export function listFindings(config: ServiceConfig, { members }: KnownList): readonly Finding[] {
   const configured = Object.keys(config.members).map(Number);
   const off = configured.filter((id) => !members.includes(id));

@@ -1,5 +1,5 @@
 /**
- * A cluster of real processes on this machine, and their supervisor. It detects and reports whatever happens to a process,
+ * A cluster of real processes on this machine, and their supervisor. It detects and reports every change of a process,
  * whether caused here or elsewhere, and restarts processes if configured.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -34,7 +34,7 @@ import type { ClusterConfig } from "./protocol-config.ts";
 
 /** How long an agreement must last to count: the member that starts last may call another election. */
 const SETTLED_FOR_MS = 250;
-/** If all agree for this long that there is no leader, the protocol waits for a command that calls an election. */
+/** If no member knows a leader for this long, the protocol waits for a command that calls an election. */
 const LEADERLESS_FOR_MS = 1_500;
 const READY_WITHIN_MS = 15_000;
 /** Additional time per member: the members of a large cluster share few cores while they start. */
@@ -110,7 +110,7 @@ export class LocalCluster {
   readonly #waiting: (() => void)[] = [];
   #leader: NodeId | null = null;
   #phase: "starting" | "ready" | "stopping" = "starting";
-  /** No event is reported before that. */
+  /** Events are reported only afterwards. */
   #wasReady = false;
   #stopped: Promise<void> | null = null;
   /** Checks which processes are paused. */
@@ -214,7 +214,7 @@ export class LocalCluster {
   }
 
   /**
-   * There is no leader until a command calls an election; or some members are Byzantine, so that the others may never
+   * No leader is elected until a command calls an election; or some members are Byzantine, so that the others may never
    * agree.
    */
   #needsNoLeader(): boolean {

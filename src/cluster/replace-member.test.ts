@@ -150,7 +150,7 @@ async function made<R>(name: string, shape: Shape<R>): Promise<readonly R[]> {
 }
 
 describe("a folder made from others", () => {
-  test("has the longest log, votes in no term in which its member may have voted, and opens sessions in a new life", async () => {
+  test("has the longest log, does not vote in terms of possible earlier votes, and opens sessions in a new life", async () => {
     const record = variants<{ type: string; body: object }>(coordinationService().shapes.record ?? {});
     const log = (body: object) => ({ type: "log", body });
     const noops = (...terms: number[]) =>

@@ -18,7 +18,7 @@ import { type AnyRecord, type KeptJournal, readKept, requireEmpty } from "./kept
 
 export interface Replacement {
   readonly id: NodeId;
-  /** Where the new journal is created; it must not exist. */
+  /** The folder of the new journal, which must not exist. */
   readonly folder: string;
   /** The folders of a majority of the members, all intact. */
   readonly from: readonly string[];
@@ -48,13 +48,14 @@ export async function replaceMember({ id, folder, from, log }: Replacement): Pro
   if (failure !== undefined) throw failure;
 }
 
-/** No candidate runs this many terms ahead of what a majority knows, since it asks for a pre-vote before each term. */
+/** No candidate runs this many terms ahead of a majority's highest term, since it asks for a pre-vote before each term. */
 const TERMS_BEYOND = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * The promises for the replicated log: all entries of the most complete log, so everything that was committed; no vote in a
- * term in which the lost member may have voted; and for its session, a life and a run that no earlier session can have had.
+ * The promises for the replicated log: all entries of the most complete log, so everything that was committed; no vote in
+ * any term that the lost member may have voted in; and for its session, a life and a run that no earlier session can have
+ * had.
  */
 function promiseLog(journal: Journal, kept: readonly KeptJournal[], id: NodeId, now: number): void {
   const logs = kept.flatMap(({ slots }) => slots.get("service/log") ?? []).filter(({ records }) => records.length > 0);

@@ -71,7 +71,7 @@ class Page {
     this.#cluster = cluster;
   }
 
-  /** Everything that is new to the page, as the text of one or more events. */
+  /** The page's unread changes, as the text of one or more events. */
   next(): string {
     const { trace } = this.#cluster;
     const lines = this.#place === null ? null : trace.since(this.#place, MAX_BATCH);

@@ -40,7 +40,7 @@ const answerSchema = z.object({
   ),
 });
 
-/** Asks the pages of `coterie up`. @throws EnvironmentError if there is no answer, or another server answers */
+/** Asks the pages of `coterie up`. @throws EnvironmentError if it does not answer, or another server answers */
 export async function surveyOf(admin: string): Promise<Survey> {
   const hint = "start one with `coterie up`, or name another with --admin";
   const answer = await exchange(`${admin}/status`, { timeoutMs: PATIENCE_MS }).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /**
  * Implements the interface of the replicated service on an external engine. Elections, locks and maps run on it as they do
- * on a cluster. It caches no engine state: it reads before each decision. Hints only tell it when to read.
+ * on a cluster. It caches no engine state: it reads before each decision. Hints only trigger reads.
  */
 import { CoordinationError } from "../cluster/services/coordination-error.ts";
 import { type Call, type Calls, type IsWanted, withinTime } from "../cluster/services/state/calls.ts";

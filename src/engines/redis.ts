@@ -197,7 +197,7 @@ class RedisStore implements Store {
   readonly #prefix: string;
   readonly #hints = new Hints();
   readonly onHint = this.#hints.on;
-  /** Why there is no connection; calls without one do not report it. */
+  /** The reason for a missing connection, which the errors of calls do not include. */
   #unconnected: Error | null = null;
 
   constructor(client: Client, listening: Client, prefix: string) {

@@ -1,7 +1,7 @@
 /**
- * What an engine must provide: keys with revisions, commits of several keys by compare-and-set, sessions that expire unless
- * they are kept alive, and the changes of a map in order. Locks, elections and everything else are written once on top of
- * it (`recipes/`).
+ * The interface that an engine must provide: keys with revisions, commits of several keys by compare-and-set, sessions that
+ * expire unless they are kept alive, and the changes of a map in order. Locks, elections and everything else are written
+ * once on top of it (`recipes/`).
  */
 import { refusalOf } from "../cluster/services/state/refusals.ts";
 import { EnvironmentError, UsageError } from "../core/errors.ts";

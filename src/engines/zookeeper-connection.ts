@@ -1,6 +1,6 @@
 /**
- * One connection to a ZooKeeper server. ZooKeeper applies and answers its requests in the order in which they were sent.
- * The connection ends when the server has been silent for too long; pending requests then fail.
+ * One connection to a ZooKeeper server. ZooKeeper applies and answers its requests in sending order. The connection ends
+ * when the server has been silent for too long; pending requests then fail.
  */
 import { connect, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";

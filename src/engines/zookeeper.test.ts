@@ -167,7 +167,7 @@ it.each([
   [{ servers: [] }, "expected servers of zookeeper() to be a list of addresses"],
   [{ servers: ["a:b:c"] }, "expected servers of zookeeper() to be a list of addresses"],
   [{ servers: ["10.0.0.1:2181"], path: "coterie" }, "expected path of zookeeper() to be a path"],
-])("%j is refused", (options, text) => {
+])("rejects %j", (options, text) => {
   expect(() => zookeeper(options)).toThrow(text);
 });
 

@@ -55,8 +55,8 @@ export interface ZookeeperOptions {
   /** The addresses of the servers, such as `10.0.0.1:2181`. */
   readonly servers: readonly string[];
   /**
-   * The znode under which everything is stored. All processes that coordinate with each other must use the same one.
-   * Default `/coterie`.
+   * The znode that contains all others. All processes that coordinate with each other must use the same one. Default
+   * `/coterie`.
    */
   readonly path?: string | undefined;
   /** TLS settings: the options of Node's `tls.connect`. */
@@ -285,7 +285,7 @@ class ZookeeperStore implements Store {
     this.#hints.send();
   }
 
-  /** Read barrier: later reads see every earlier acknowledged write. @returns the zxid up to which they are complete. */
+  /** Read barrier: later reads see every earlier acknowledged write. @returns the zxid that they are complete up to. */
   #pass(connection: ZookeeperConnection): Promise<number> {
     if (this.#barrier === null) {
       const steps: Step[] = [{ type: "check", path: this.#paths.root, version: -1 }];
@@ -319,7 +319,7 @@ class ZookeeperStore implements Store {
     return { revision, changes: changes.filter(({ key }) => key.startsWith(prefix)) };
   }
 
-  /** Null: so much has changed meanwhile that the range must be read again. */
+  /** Null: too much has changed meanwhile, and the range must be read again. */
   async #rangeOnce(connection: ZookeeperConnection, { from, to, limit }: RangeRequest) {
     const isWithin = (key: string): boolean => byCodePoint(key, from) >= 0 && byCodePoint(key, to) < 0;
     const path = this.#paths.folder(from);

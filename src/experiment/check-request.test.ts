@@ -66,13 +66,13 @@ describe("the words of `coterie check`", () => {
       "expected --crashes with --within-step, such as --crashes 1",
     );
     expect(() => requestFrom({ protocol: "bully", runs: 3 })).toThrow(
-      "expected --runs to come with --strategy random, pct or swarm",
+      "expected --strategy random, pct or swarm with --runs",
     );
     expect(() => requestFrom({ protocol: "bully", strategy: "random", maxStates: 3 })).toThrow(
-      "expected --max-states to come with",
+      "expected --strategy bfs or dfs with --max-states",
     );
     expect(() => requestFrom({ protocol: "bully", strategy: "dfs", workers: 2 })).toThrow(
-      "expected --workers to come with --strategy random, pct or swarm: dfs has to know of each state whether it was seen",
+      "expected --strategy random, pct or swarm with --workers, since dfs runs on one thread",
     );
     expect(() => requestFrom({ protocol: "bully", fewestFaults: true, crashes: 1, strategy: "dfs" })).toThrow(
       "bfs with --fewest-faults",

@@ -161,18 +161,18 @@ function requireStrategyWords(words: Experiment): void {
   if (strayed !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${strayed} without --strategy ${strategy}, which searches every run: use random, pct or swarm`,
+      `expected --strategy random, pct or swarm with --${strayed}, since ${strategy} searches every run`,
     );
   if (words.workers !== undefined && !isRandom(strategy))
     throw new UsageError(
       "bad-argument",
-      `expected --workers without --strategy ${strategy}, which needs one thread: use random, pct or swarm`,
+      `expected --strategy random, pct or swarm with --workers, since ${strategy} runs on one thread`,
     );
   const bound = (["maxStates", "maxDepth"] as const).find((word) => words[word] !== undefined && isRandom(strategy));
   if (bound !== undefined)
     throw new UsageError(
       "bad-argument",
-      `expected --${bound === "maxStates" ? "max-states" : "max-depth"} with --strategy bfs or dfs: random runs are bounded by --runs and --steps`,
+      `expected --strategy bfs or dfs with --${bound === "maxStates" ? "max-states" : "max-depth"}: random runs are bounded by --runs and --steps`,
     );
   if (words.withinStep === true && (words.crashes ?? 0) === 0)
     throw new UsageError("bad-argument", "expected --crashes with --within-step, such as --crashes 1");

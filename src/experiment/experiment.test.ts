@@ -19,10 +19,10 @@ describe("an experiment", () => {
 
   it("has experimentOptions that only one of the two has a use for: the other refuses them", () => {
     expect(() => simulate(experiment)).toThrow(
-      "expected --timers to be absent: it is an option of an exploration, and this is a simulated run",
+      "expected --timers to be absent: it is an option of an exploration, not of a simulated run",
     );
     expect(() => explore({ ...system, crash: [2] })).toThrow(
-      "expected --crash to be absent: it is an option of a simulated run, and this is an exploration",
+      "expected --crash to be absent: it is an option of a simulated run, not of an exploration",
     );
     expect(() => explore({ ...system, loss: 0.5 })).toThrow("expected --loss to be absent");
     expect(simulate({ ...system, timers: undefined as never, seed: 3 })).toMatchObject({ outcome: {} });

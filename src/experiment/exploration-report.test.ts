@@ -64,9 +64,9 @@ test("the fewest faults that break it, and how many are proven harmless", () => 
 test("what to try next depends on what left something out", () => {
   const deep = answered({ protocol: "paxos", nodes: 3, maxDepth: 3 });
   expect(deep.answer.verdict).toBe("unknown");
-  expect(whatNext(deep.request, deep.answer)).toMatch(/^higher bounds leave less out/);
+  expect(whatNext(deep.request, deep.answer)).toMatch(/^raise the bounds/);
   const few = answered({ protocol: "paxos", nodes: 3, maxStates: 20 });
-  expect(whatNext(few.request, few.answer)).toMatch(/^with fewer nodes or faults/);
+  expect(whatNext(few.request, few.answer)).toMatch(/^use fewer nodes or faults/);
   const random = answered({ protocol: "paxos", nodes: 3, strategy: "pct", runs: 3, workers: 1 });
   expect(whatNext(random.request, random.answer)).toMatch(/^more --runs or another --seed/);
 });

@@ -35,7 +35,7 @@ test("what a recording does not tell is no pass, and a violation is named", () =
 test("a counterexample without end is cut off in its file: its header says where it repeats", () => {
   const { header, entries } = recorded();
   const endless = { header: { ...header, violation: { property: "P", claim: "", loopFrom: 4 } }, entries, clocks: [] };
-  expect(repetition(endless, "P", "unknown")).toContain("all from entry 5 on repeats forever");
+  expect(repetition(endless, "P", "unknown")).toContain("everything from entry 5 on repeats forever");
   expect([repetition(endless, "Q", "unknown"), repetition(endless, "P", "violated")]).toEqual(["", ""]);
 });
 
@@ -55,5 +55,5 @@ test("a recording continues from a point of it, with the words that it leaves op
   expect(() => continued(trace, "run.jsonl", { until: { entries: 3 }, nodes: 4 })).toThrow(
     "expected --nodes to be absent with --from, since the recording has it",
   );
-  expect(() => continued(trace, "run.jsonl", {})).toThrow("expected --until beside --from");
+  expect(() => continued(trace, "run.jsonl", {})).toThrow("expected --until with --from");
 });

@@ -32,11 +32,11 @@ test("equal outcomes are told with the nodes that have them", () => {
 test("a run ends at a time; a number of entries is a point of a recording", () => {
   expect([endOf(undefined), endOf({ ms: 5 })]).toEqual([{}, { until: 5 }]);
   expect(() => endOf({ ms: 0 })).toThrow("expected --until to be milliseconds above 0, got 0");
-  expect(() => endOf({ entries: 57 })).toThrow(/a number of entries goes with --from, got .#57/);
+  expect(() => endOf({ entries: 57 })).toThrow(/a number of entries needs --from, got .#57/);
 });
 
 test("each of several runs has a seed of its own", () => {
   const last = staged({ scenario: scenarioOf({ protocol: "bully", nodes: 2, seed: 2 ** 32 - 2 }), place: () => "" });
   const slices = playSeveral(last, 3, { deliveredOnly: false });
-  expect(() => slices.next(true)).toThrow("at most 4294967293, as each of the 3 runs has the next");
+  expect(() => slices.next(true)).toThrow("at most 4294967293, since each of the 3 runs has the next");
 });

@@ -1,4 +1,7 @@
-/** A history searched, as plain data that reaches a thread and back: the verdict of each object, and a picture of the one that decided. */
+/**
+ * The result of checking a history, as plain data that can be sent between threads: the verdict of each object, and a picture
+ * of the object that decided the overall verdict.
+ */
 import { checkLinearizability, type Finding, type Report, type Violated } from "./check.ts";
 import type { History } from "./history.ts";
 import { modelNamed, show } from "./model.ts";
@@ -20,15 +23,15 @@ export interface ObjectAnswer {
   readonly key: unknown;
   readonly verdict: Finding["verdict"];
   readonly operations: number;
-  /** What has no place, if anything. */
+  /** The operation that has no valid place, if any. */
   readonly culprit: {
     readonly operation: string;
     readonly process: number | string;
     readonly line: number | null;
   } | null;
-  /** Why it is unknown; null otherwise. */
+  /** Why it is unknown. Otherwise null. */
   readonly why: string | null;
-  /** The longest partial linearization, or the whole one. */
+  /** The longest partial linearization, or the complete one. */
   readonly linearization: readonly { readonly operation: string; readonly state: string }[];
 }
 

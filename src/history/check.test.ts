@@ -4,8 +4,8 @@ import type { History, Operation, Value } from "./history.ts";
 import { counter, modelNamed, register, show } from "./model.ts";
 
 /**
- * A history, one operation per line: `process f input → output @call-return on key`. Without a number after the dash it
- * never returned. Values are JSON; words stand for strings.
+ * A history, one operation per line: `process f input → output @call-return on key`. Without a number after the dash it never
+ * returned. Values are JSON; words are strings.
  */
 function story(text: string): History {
   const lines = text.split("\n").map((line) => line.trim());
@@ -184,7 +184,7 @@ const violated: readonly (readonly [...Story, culprit: string])[] = [
   ["an addition is lost", "counter", "a add 1 @0-1 \n b add 1 @0-1 \n c read → 1 @2-3", "read → 1"],
 ];
 
-describe("hand-made histories", () => {
+describe("handmade histories", () => {
   it.each(linearizable)("linearizable: %s (%s)", (_name, model, text) => {
     expect(checkLinearizability(story(text), modelNamed(model)).verdict).toBe("holds");
   });
@@ -220,7 +220,7 @@ describe("evidence", () => {
     ]);
   });
 
-  it("the culprit, how far one can come, and where to look", () => {
+  it("the culprit, the longest partial linearizations, and the window to look at", () => {
     const text =
       "a write 1 @0-1 \n a write 2 @2-3 \n b write 3 @2-4 \n b read → 1 @6-9 \n c write 4 @7- \n a read → 2 @5-8 \n c read → 1 @20-21";
     const [finding] = checkLinearizability(story(text), register()).findings as [Violated];
@@ -233,7 +233,7 @@ describe("evidence", () => {
     expect(lines(finding.window.operations)).toEqual([2, 4, 5, 6]);
   });
 
-  it("objects come by key, each with its own verdict", () => {
+  it("objects are listed by key, each with its own verdict", () => {
     const { verdict, findings } = checkLinearizability(
       story("a read → null @0-1 on 10 \n b read → null @0-1 on 9 \n b read → 7 @2-3 on 10"),
       register(),
@@ -247,7 +247,7 @@ describe("evidence", () => {
 });
 
 describe("limits", () => {
-  /** Many writes at once and a read of what none of them wrote: every order has to be tried. */
+  /** Many concurrent writes and a read of a value that none of them wrote: every order must be tried. */
   const hard = (writes: number, key?: string): Operation[] => [
     ...Array.from({ length: writes }, (_, at) => operation(`p${at} write ${at} @0-9${key ? ` on ${key}` : ""}`, at)),
     operation(`r read → none @0-8${key ? ` on ${key}` : ""}`, writes),
@@ -265,7 +265,7 @@ describe("limits", () => {
     expect(finding?.verdict === "unknown" && finding.placed).toBe(40);
   });
 
-  it("whoever waits is asked now and then", () => {
+  it("calls the callback regularly", () => {
     let asked = 0;
     const mayGoOn = () => ++asked < 5;
     const report = checkLinearizability({ operations: hard(40), remarks: [] }, register(), { mayGoOn });
@@ -281,21 +281,21 @@ describe("limits", () => {
     expect(report.findings).toMatchObject([{ verdict: "unknown", why: "settled" }, { verdict: "violated" }]);
   });
 
-  it("what can be decided is decided: a dozen writes at once", () => {
+  it("decides a dozen concurrent writes", () => {
     expect(checkLinearizability({ operations: hard(12), remarks: [] }, register()).verdict).toBe("violated");
   });
 
-  it("more than 32 operations at once", () => {
+  it("more than 32 concurrent operations", () => {
     const operations = hard(70).map((one) => (one.f === "read" ? { ...one, output: 33 } : one));
     expect(checkLinearizability({ operations, remarks: [] }, register()).verdict).toBe("holds");
   });
 
-  it.each([[{ maxSteps: 0 }], [{ maxConfigurations: Number.NaN }]])("%o is refused", (limits) => {
+  it.each([[{ maxSteps: 0 }], [{ maxConfigurations: Number.NaN }]])("rejects %o", (limits) => {
     expect(() => checkLinearizability(story(""), register(), limits)).toThrow(/expected max\w+ to be a number > 0/);
   });
 });
 
-describe("operations that a model does not take", () => {
+describe("operations that a model rejects", () => {
   it.each([
     [
       "register",

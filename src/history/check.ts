@@ -1,4 +1,7 @@
-/** Is a history linearizable? The verdict, per object and as a whole, with what a person needs to see why. */
+/**
+ * Checks whether a history is linearizable. It returns a verdict for each object and for the whole, with evidence that a person
+ * can follow.
+ */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import { type Entries, entriesOf } from "./entries.ts";
@@ -10,19 +13,20 @@ import { type Transitions, transitions } from "./transitions.ts";
 /** `unknown` is never a pass. */
 export type Verdict = "holds" | "violated" | "unknown";
 
+/** Limits of a check. */
 export interface Limits {
-  /** How many operations may be tried, all objects together. */
+  /** The maximum number of operations to try, for all objects together. */
   readonly maxSteps?: number;
   /**
-   * How many configurations may be remembered, all objects together: 5 million unless told, at some 60 bytes each, and
-   * more where many operations are pending.
+   * The maximum number of remembered configurations, for all objects together. Default: 5 million, at about 60 bytes each, and
+   * more with many pending operations.
    */
   readonly maxConfigurations?: number;
-  /** Asked every few thousand steps: a time-out, or a person who has waited long enough. */
+  /** Called every few thousand steps. Return false to stop, for example at a timeout or on a user's request. */
   readonly mayGoOn?: () => boolean;
 }
 
-/** An operation takes effect, and the object is in this state. */
+/** An operation that takes effect, and the state of the object afterwards. */
 export interface Effect {
   readonly operation: Operation;
   readonly state: string;
@@ -30,44 +34,52 @@ export interface Effect {
 
 interface Checked {
   readonly key: Value | undefined;
-  /** By their calls. */
+  /** By the time of their calls. */
   readonly operations: readonly Operation[];
 }
 
+/** The object is linearizable. */
 export interface Holds extends Checked {
   readonly verdict: "holds";
-  /** Every operation that returned, and those pending ones that somebody noticed. */
+  /** Every operation that returned, and those pending ones whose effects were observed. */
   readonly linearization: readonly Effect[];
 }
 
+/** The object is not linearizable. */
 export interface Violated extends Checked {
   readonly verdict: "violated";
   /**
-   * The operation that has no place. Up to its return the history has no linearization; up to just before, it has (what was
-   * under way then counts with the result that it had later). So this is the earliest moment at which something had gone
-   * wrong, whichever way the search took.
+   * The operation that has no valid place. Up to its return the history has no linearization, but until just before, it has
+   * (with the later results of operations that were in progress). So this is the earliest moment at which an error is certain,
+   * independent of the order of the search.
    */
   readonly culprit: Operation;
-  /** How far one can come: linearizations of all that returned before the culprit, one per state, the longest first. */
+  /** The longest partial linearizations of the operations that returned before the culprit: one per state, the longest first. */
   readonly longest: readonly (readonly Effect[])[];
-  /** Called before the culprit returned and without a place in the longest of these, the culprit first. */
+  /** Operations called before the culprit returned that have no place in the longest of these. The culprit is first. */
   readonly unplaced: readonly Operation[];
-  /** Where to look: from the call of the first operation that the culprit meets or reads after, to the culprit's return. */
+  /**
+   * The part of the history to look at: from the call of the first operation that the culprit overlaps or depends on, to the
+   * culprit's return.
+   */
   readonly window: { readonly from: number; readonly to: number; readonly operations: readonly Operation[] };
 }
 
+/** The check of the object did not finish. */
 export interface Unknown extends Checked {
   readonly verdict: "unknown";
-  /** `settled`: another object is violated, so the verdict is known. */
+  /** `settled`: another object is violated, so the verdict is already known. */
   readonly why: "steps" | "memory" | "stopped" | "settled";
-  /** How many of the operations that returned have been placed, at most. */
+  /** The maximum number of returned operations that were placed. */
   readonly placed: number;
   readonly returned: number;
   readonly longest: readonly (readonly Effect[])[];
 }
 
+/** The result for one object. */
 export type Finding = Holds | Violated | Unknown;
 
+/** The result for a history. */
 export interface Report {
   readonly verdict: Verdict;
   readonly model: string;
@@ -78,7 +90,7 @@ export interface Report {
   readonly configurations: number;
 }
 
-/** One object under examination. */
+/** One object being checked. */
 interface Case extends Checked {
   readonly entries: Entries;
   readonly transitions: Transitions;
@@ -88,9 +100,10 @@ interface Case extends Checked {
 const SLICE = 4_096;
 
 /**
- * Checks each object by itself. They take turns with growing shares, so that a hard one does not keep an easy one from
- * showing its violation; once there is a violation, those that are still open are left `unknown`.
- * @throws UsageError for operations that the model does not take.
+ * Checks whether a history is linearizable, for each object separately. Searches take turns with growing shares, so that a hard
+ * object does not delay the violation of an easy one. After the first violation, unfinished objects are left `unknown`.
+ *
+ * @throws UsageError if the model rejects an operation
  */
 export function checkLinearizability(history: History, model: Model, limits: Limits = {}): Report {
   requireLimits(limits);
@@ -118,7 +131,7 @@ function requireLimits({ maxSteps, maxConfigurations }: Limits): void {
   }
 }
 
-/** Operations by key, in the order of keys as a person would list them. */
+/** Operations by key, with keys in natural order. */
 function objectsOf(operations: readonly Operation[]): Checked[] {
   const objects = new Map<string, { key: Value | undefined; operations: Operation[] }>();
   for (const operation of operations) {
@@ -130,7 +143,7 @@ function objectsOf(operations: readonly Operation[]): Checked[] {
   return [...objects].sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-/** Runs the searches. Says why it stopped before all were through. */
+/** Runs the searches. Returns why it stopped before all had finished. */
 function examine(cases: readonly Case[], limits: Limits): Unknown["why"] {
   const { maxSteps = Number.POSITIVE_INFINITY, maxConfigurations = 5_000_000, mayGoOn = () => true } = limits;
   let left = maxSteps;
@@ -205,7 +218,7 @@ function violation(one: Case): Violated {
   };
 }
 
-/** What overlaps the culprit, and what gave the states in which the longest linearizations ended. */
+/** The operations that overlap the culprit or produced the states at the ends of the longest linearizations. */
 function windowOf(
   culprit: Operation,
   longest: Violated["longest"],
@@ -215,13 +228,13 @@ function windowOf(
   const causes = longest.flatMap((effects) => effects[lastChange(effects)]?.operation ?? []);
   const meets = ({ call, return: end }: Operation): boolean => call <= to && (end === null || end >= culprit.call);
   const inside = operations.filter((operation) => meets(operation) || causes.includes(operation));
-  // A pending operation of long ago may matter, but the window need not begin there.
+  // An old pending operation may matter, but the window need not start at its call.
   const starts = [culprit, ...causes, ...inside.filter((operation) => operation.return !== null)];
   const from = starts.reduce((earliest, { call }) => Math.min(earliest, call), culprit.call);
   return { from, to, operations: inside };
 }
 
-/** Where the state became what it is at the end. */
+/** The index of the effect that produced the final state. */
 function lastChange(effects: readonly Effect[]): number {
   const state = effects.at(-1)?.state;
   return effects.findLastIndex((effect) => effect.state !== state) + 1;

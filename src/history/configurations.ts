@@ -1,34 +1,34 @@
 /**
- * The set of configurations that have been tried: the first return still to come, the state, and the words that say which
- * operations have been placed (entries.ts). Compared exactly: a hash only says where to look. Each remembers how it was
- * reached, so that evidence costs nothing before it is wanted.
+ * The set of configurations that were tried: the first return still to come, the state, and the words that encode the
+ * operations placed so far (entries.ts). They are compared exactly; a hash only selects a slot. Each stores its predecessor, so
+ * evidence costs nothing until it is needed.
  */
 export interface Origin {
-  /** The configuration before, or −1. */
+  /** The previous configuration, or −1. */
   readonly from: number;
-  /** The operation that was chosen there, or −1. */
+  /** The operation chosen there, or −1. */
   readonly op: number;
-  /** How many of the operations that returned have been placed. */
+  /** How many of the returned operations have been placed. */
   readonly length: number;
 }
 
 export interface Configurations {
   readonly size: number;
-  /** The number of the new configuration, or −1 if it was there. */
+  /** The number of the new configuration, or −1 if it already existed. */
   add(barrier: number, state: number, words: Int32Array, origin: Origin): number;
-  /** Those before this barrier: one per state, the longest of it, and the longest `max` of these. */
+  /** Configurations before this barrier: the longest for each state, and the longest `max` of these. */
   longest(barrier: number, max: number): number[];
-  /** The operations that were chosen on the way to it. */
+  /** The operations chosen on the way to a configuration. */
   route(configuration: number): number[];
 }
 
 export function configurations(words: number): Configurations {
   const stride = 2 + words;
   let rows = new Int32Array(32 * stride);
-  /** By row: from which row, by which operation, of what length. */
+  /** For each row: the previous row, the operation, the length. */
   let origins = new Int32Array(32 * 3);
   let size = 0;
-  /** Open addressing; a slot holds the number of a row, from 1. */
+  /** Open addressing. A slot holds the number of a row, from 1. */
   let slots = new Int32Array(64);
 
   function isSame(row: number, barrier: number, state: number, placed: Int32Array): boolean {

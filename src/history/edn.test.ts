@@ -27,7 +27,7 @@ describe("EDN", () => {
     expect(values(text)).toEqual(expected);
   });
 
-  it("says where each form begins, in a vector too", () => {
+  it("reports the position of each form, also inside a vector", () => {
     expect([...readEdn("1\n  [2\n 3 ; x\n\t4]")].map(({ line, column }) => [line, column])).toEqual([
       [1, 1],
       [2, 4],

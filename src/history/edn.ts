@@ -1,16 +1,16 @@
 /**
- * A reader of EDN, the data notation of Clojure (https://github.com/edn-format/edn), into plain data.
+ * A reader for EDN, the data notation of Clojure (https://github.com/edn-format/edn), which returns plain data.
  *
- * Keywords, symbols and characters become strings without their marks (`:write` is "write"), lists and vectors arrays,
- * sets sorted arrays, maps objects whose keys are strings. A tagged form stands for itself, without the tag. Whole numbers
- * beyond 2^53 become strings of their digits, so that two of them stay different. The package `edn-data` rounds these, and has no
- * positions for errors.
+ * Keywords, symbols and characters become strings without their prefixes (`:write` is "write"), lists and vectors become
+ * arrays, sets become sorted arrays, and maps become objects with string keys. A tagged form becomes the form without its tag.
+ * Integers beyond 2^53 become strings of digits, so that different ones stay different. The package `edn-data` rounds such
+ * integers, and reports errors without positions.
  */
 import { UsageError } from "../core/errors.ts";
 import { canonical } from "../core/plain.ts";
 import type { Value } from "./history.ts";
 
-/** A form at the top level, or an element of a vector there, and where it begins. */
+/** A top-level form, or an element of a top-level vector, with its position. */
 export interface Form {
   readonly value: Value;
   readonly line: number;
@@ -31,7 +31,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '"': '"',
   "\\": "\\",
 };
-/** White space, comments; then what a word consists of: everything up to white space or a delimiter. */
+/** Whitespace and comments; a word extends to the next whitespace or delimiter. */
 const BLANK = /(?:[\s,]+|;[^\n]*)*/y;
 const WORD = /[^\s,;"{}[\]()]*/y;
 const STRING = /[^"\\]*/y;
@@ -39,7 +39,7 @@ const INTEGER = /^[+-]?(?:0|[1-9]\d*)N?$/;
 const REAL = /^[+-]?(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?M?$/;
 const SYMBOL = /^[A-Za-z.*+!\-_?$%&=<>/|'][\w.*+!\-?$%&=<>/|'#:]*$/;
 
-/** The forms of a text. Elements of vectors at the top level come one by one: a history is written either way. */
+/** The forms of a text. Elements of top-level vectors are returned one by one, because histories are written either way. */
 export function* readEdn(text: string): Generator<Form> {
   if (text.length > MAX_CHARACTERS)
     throw new UsageError("bad-edn", `expected at most ${MAX_CHARACTERS} characters, got ${text.length}`);
@@ -54,7 +54,7 @@ export function* readEdn(text: string): Generator<Form> {
 
 function ednReader(text: string) {
   let at = 0;
-  // Places are asked for in order, so lines are counted once.
+  // Positions are requested in ascending order, so lines are counted only once.
   let countedTo = 0;
   let line = 1;
   let lineStart = 0;
@@ -81,7 +81,7 @@ function ednReader(text: string) {
     return taken;
   }
 
-  /** Where the next form begins; null at the end of the text. Skips what `#_` discards. */
+  /** The position of the next form. Null at the end of the text. Skips forms discarded by `#_`. */
   function next(depth = 0): number | null {
     for (;;) {
       take(BLANK);
@@ -116,7 +116,7 @@ function ednReader(text: string) {
     }
   }
 
-  /** Stands before a bracket; reads to the one that closes it. */
+  /** Reads from an opening bracket to the matching closing one. */
   function sequence(depth: number): Value[] {
     const items: Value[] = [];
     for (const closing = open(); !closes(closing, depth); ) items.push(form(depth + 1));
@@ -136,7 +136,7 @@ function ednReader(text: string) {
     return true;
   }
 
-  /** The elements of the vector that begins here, each with its place. */
+  /** The elements of the vector that begins here, with their positions. */
   function* elements(): Generator<Form> {
     for (const vector = open(); !closes(vector, 0); ) yield { ...place(at), value: form(1) };
   }
@@ -191,7 +191,7 @@ function ednReader(text: string) {
     return named;
   }
 
-  /** `#{…}` is a set, `#tag form` the form. */
+  /** `#{…}` is a set, `#tag form` is the form. */
   function dispatch(depth: number): Value {
     const start = at++;
     if (text[at] === "{") return sequence(depth).sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1));

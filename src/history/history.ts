@@ -1,36 +1,39 @@
 /**
- * A history: what clients asked of a service, when, and what they learnt. Words of Herlihy & Wing 1990 and of Jepsen.
+ * A history: the operations that clients called on a service, with their times and results. The terms are those used by Herlihy
+ * & Wing 1990 and by Jepsen.
  *
- * Two operations are ordered only if one returned strictly before the other was called. Equal times order nothing, even
- * within one process: a clock too coarse to tell two moments apart must not turn a sound history into a violation.
+ * Two operations are ordered only if one returned strictly before the other was called. Equal times imply no order, even within
+ * one process: a clock that is too coarse to distinguish two moments must not make a correct history a violation.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** Plain data, as a log holds it. */
+/** Plain data, as in a log. */
 export type Value = null | boolean | number | string | readonly Value[] | { readonly [field: string]: Value };
 
-/** A client. One that leaves an operation open may call again: whatever it left open goes on beside. */
+/** A client. A client with a pending operation may call again; the pending one remains open at the same time. */
 export type Process = number | string;
 
+/** A call of a client, with its result. */
 export interface Operation {
   readonly process: Process;
-  /** What was called, such as `write`. */
+  /** The name of the operation, such as `write`. */
   readonly f: string;
-  /** The object it was called on. Objects are checked one by one, since linearizability is local (ibid., §3.3). */
+  /** The object of the call. Objects are checked separately, since linearizability is local (ibid., §3.3). */
   readonly key: Value | undefined;
   readonly input: Value;
-  /** `undefined` when nobody learnt it. */
+  /** `undefined` if no client received it. */
   readonly output: Value | undefined;
   readonly call: number;
-  /** `null` when it never returned: it may take effect at any later time, or never. */
+  /** `null` if it never returned. It may take effect at any later time, or never. */
   readonly return: number | null;
-  /** The line of the log that holds its call, for messages. */
+  /** The line of the log that contains its call, for messages. */
   readonly line: number | null;
 }
 
+/** The type of a line in a log: a call, or how it ended. */
 export type EventType = "invoke" | "ok" | "fail" | "info";
 
-/** One line of a log. `fail`: it certainly did not happen. `info`: it may have happened, nobody knows. */
+/** One line of a log. `fail`: it certainly did not happen. `info`: it may have happened. */
 export interface HistoryEvent {
   readonly process: Process;
   readonly type: EventType;
@@ -42,20 +45,21 @@ export interface HistoryEvent {
   readonly line: number | null;
 }
 
-/** Something that happened around the operations, such as a partition: drawn, not checked. */
+/** An event other than an operation, such as a partition. It is drawn but not checked. */
 export interface Remark {
   readonly at: number;
   readonly text: string;
 }
 
+/** A history: operations, and remarks for the picture. */
 export interface History {
   readonly operations: readonly Operation[];
   readonly remarks: readonly Remark[];
 }
 
-/** Pairs calls with returns. Failed operations are left out. @throws UsageError where the events contradict each other. */
+/** Pairs calls with returns. Failed operations are omitted. @throws UsageError if events contradict each other */
 export function historyOf(events: readonly HistoryEvent[], remarks: readonly Remark[] = []): History {
-  const inOrder = [...events].sort((a, b) => a.at - b.at); // Stable: equal times stay in the order of the log.
+  const inOrder = [...events].sort((a, b) => a.at - b.at); // Stable: events of equal time stay in order.
   const open = new Map<Process, HistoryEvent>();
   const operations: Operation[] = [];
   for (const event of inOrder) {

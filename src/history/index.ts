@@ -1,4 +1,4 @@
-/** Histories: linearizability with its evidence and a picture of it, virtual synchrony, and readers of logs. */
+/** Histories: linearizability with evidence and pictures, virtual synchrony, and readers of logs. */
 export * from "./check.ts";
 export * from "./history.ts";
 export {

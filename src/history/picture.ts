@@ -5,8 +5,8 @@
  *                      1
  *     process 1                 ╞═ read → nil ✗╡
  *
- * `├ … ┤` is placed, `┆ … ┆` is not, `╞ … ╡` has no place, and what ends in `~` never returned. A number stands under an
- * operation where it takes effect.
+ * `├ … ┤` is placed, `┆ … ┆` is not, `╞ … ╡` has no valid place, and an operation ending in `~` never returned. The number
+ * under an operation marks where it takes effect.
  */
 import type { Effect, Finding, Unknown } from "./check.ts";
 import type { Operation, Process, Remark } from "./history.ts";
@@ -16,13 +16,13 @@ export interface PictureOptions {
   /** The name of the model, for the title. */
   readonly model: string;
   readonly remarks?: readonly Remark[];
-  /** More are cut away around the place that matters. 20 by default. */
+  /** If there are more, only the important part is drawn. Default: 20. */
   readonly maxOperations?: number;
 }
 
-/** Between two columns at least; a point takes as much. */
+/** The minimum distance between two columns. A point takes the same space. */
 const GAP = 4;
-/** The room of a bar besides its label. */
+/** The width of a bar in addition to its label. */
 const PADDING = 5;
 const widthOf = (content: string): number => [...content].length;
 
@@ -32,7 +32,7 @@ const STROKES: Readonly<Record<Standing, { left: string; line: string; right: st
   culprit: { left: "╞", line: "═", right: "╡" },
 };
 
-/** As wide as the operations need, 20 of them unless told; no colours. */
+/** Draws a history as text. It is as wide as the operations require, and has no colors. */
 export function drawText(finding: Finding, options: PictureOptions): string {
   const { title, sentences } = captionOf(finding, options.model);
   const layout = layOut(finding, options.remarks ?? [], options.maxOperations ?? 20);
@@ -87,7 +87,7 @@ function stateLine({ points, width }: Layout): string {
   );
 }
 
-/** Pieces on one line; one that would cover the piece before it moves to the right. */
+/** Joins pieces on one line. A piece that would cover the previous one moves to the right. */
 function written(pieces: readonly { readonly at: number; readonly text: string }[], width: number): string {
   let line = "";
   for (const { at, text } of [...pieces].sort((a, b) => a.at - b.at)) {
@@ -150,7 +150,7 @@ function captionOf(finding: Finding, model: string): Caption {
 const named = (operation: Operation): string =>
   `${show(operation)} (process ${operation.process}${operation.line === null ? "" : `, line ${operation.line}`})`;
 
-/** What the picture does not show. */
+/** Describes the omissions of the picture. */
 function omissions({ before, after }: Selection["left"]): string[] {
   const counted = (count: number, when: string): string[] =>
     count === 0 ? [] : [`(${count} ${when} operation${count === 1 ? "" : "s"} left out)`];
@@ -172,12 +172,12 @@ interface Point {
   readonly x: number;
   readonly row: number;
   readonly number: number;
-  /** The state from here on, where it is another. */
+  /** The new state, if it changes here. */
   readonly state: string | null;
 }
 
 interface Layout {
-  /** One or more rows per process: what a process left open does not cover what it did afterwards. */
+  /** One or more rows per process, so that a pending operation does not cover later ones of the same process. */
   readonly rows: readonly { readonly process: Process }[];
   readonly bars: readonly Bar[];
   readonly points: readonly Point[];
@@ -223,7 +223,7 @@ function layOut(finding: Finding, remarks: readonly Remark[], maxOperations: num
   };
 }
 
-/** The columns: calls and returns by time, calls before returns where times are equal. */
+/** The columns: calls and returns by time, with calls before returns at equal times. */
 function moments(operations: readonly Operation[]) {
   const all = new Map<string, { at: number; isReturn: number }>();
   const name = (at: number, isReturn: number): string => `${at} ${isReturn}`;
@@ -243,7 +243,7 @@ function moments(operations: readonly Operation[]) {
 
 type Moments = ReturnType<typeof moments>;
 
-/** Each point stands behind the latest call so far, which is before the return of every operation still to be placed. */
+/** Each point is placed after the latest call so far, which is before the return of every operation still to be placed. */
 function pointBases(effects: readonly Effect[], times: Moments): number[] {
   let base = 0;
   return effects.map(({ operation }) => {
@@ -252,7 +252,7 @@ function pointBases(effects: readonly Effect[], times: Moments): number[] {
   });
 }
 
-/** The place of each column, and of the right edge. */
+/** The position of each column, and of the right edge. */
 function columns({ operations, effects }: Selection, times: Moments, bases: readonly number[]): number[] {
   const stateWidth = (effect: Selection["effects"][number]): number =>
     effect.isChange ? widthOf(shortened(effect.state, MAX_STATE)) + GAP / 2 : 0;
@@ -273,7 +273,7 @@ function columns({ operations, effects }: Selection, times: Moments, bases: read
   return xs;
 }
 
-/** The first row of this process that is free again, or a new one. */
+/** The first free row of this process, or a new one. */
 function rowFor({ process, call, return: end }: Operation, rows: { process: Process; until: number }[]): number {
   const until = end ?? Number.POSITIVE_INFINITY;
   const free = rows.findIndex((row) => row.process === process && row.until < call);
@@ -332,12 +332,12 @@ const label = (operation: Operation): string => shortened(show(operation), MAX_L
 const shortened = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);
 
 interface Selection {
-  /** By their calls. */
+  /** By the time of their calls. */
   readonly operations: readonly Operation[];
-  /** Of the longest linearization, those of the operations drawn, with their numbers in the whole. */
+  /** The effects of the drawn operations in the longest linearization, with their numbers in the whole. */
   readonly effects: readonly (Effect & { readonly number: number; readonly isChange: boolean })[];
   readonly culprit: Operation | null;
-  /** How many operations are left out. */
+  /** How many operations are omitted. */
   readonly left: { readonly before: number; readonly after: number };
 }
 
@@ -346,7 +346,7 @@ function select(finding: Finding, maxOperations: number): Selection {
   const culprit = finding.verdict === "violated" ? finding.culprit : null;
   const { first, end } = stretch(finding, effects, maxOperations);
   const near = finding.operations.slice(first, end);
-  // It may have been called so long ago that it is not near.
+  // The culprit may have been called long before the others.
   const operations = culprit === null || near.includes(culprit) ? near : [culprit, ...near.slice(1)];
   const drawn = new Set(operations);
   return {
@@ -360,7 +360,7 @@ function select(finding: Finding, maxOperations: number): Selection {
   };
 }
 
-/** A violation and an unfinished search are shown where they end, a proof from its beginning. */
+/** A violation and an unfinished search are shown at their end, a proof from its beginning. */
 function stretch(finding: Finding, effects: readonly Effect[], max: number): { first: number; end: number } {
   const { operations, verdict } = finding;
   const atMost = Math.min(max, operations.length);

@@ -1,4 +1,4 @@
-/** A history as text, in either of the two formats. */
+/** Reads a history from text, in one of the two formats. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { readEdn } from "./edn.ts";
 import {
@@ -12,7 +12,10 @@ import {
 } from "./history.ts";
 import { isPair, showValue } from "./model.ts";
 
-/** @throws UsageError for what is no history, or one of no operation that may have happened */
+/**
+ * Reads a history in either format. @throws UsageError if the text is not a history, or contains no operation that may have
+ * happened
+ */
 export function readHistory(content: string, format: "edn" | "json" | "auto", options: ReadingOptions): History {
   const read = isEdn(content, format) ? readJepsenHistory : readJsonLinesHistory;
   const history = read(content, options);
@@ -20,12 +23,16 @@ export function readHistory(content: string, format: "edn" | "json" | "auto", op
   throw new UsageError("bad-history", "expected at least one operation that did not fail, got none");
 }
 
-/** JSON lines begin with a field in quotes; EDN with a keyword, a comment or a vector of maps. */
+/** JSON lines begin with a quoted field, EDN with a keyword, a comment or a vector of maps. */
 function isEdn(content: string, format: "edn" | "json" | "auto"): boolean {
   return format === "auto" ? !/^\s*(?:\{\s*"|\{\s*\}|$)/.test(content) : format === "edn";
 }
 
-/** @throws UsageError that names line and column, what was expected there and what came. */
+/**
+ * Reads a Jepsen history in EDN.
+ *
+ * @throws UsageError if the text is invalid. The message has line, column, expected and actual value.
+ */
 export function readJepsenHistory(text: string, options: ReadingOptions = {}): History {
   const log: Fields[] = [];
   for (const { value, line, column } of readEdn(text)) {
@@ -40,7 +47,11 @@ export function readJepsenHistory(text: string, options: ReadingOptions = {}): H
 const MAX_DEPTH = 64;
 const MAX_LINE_CHARACTERS = 2 ** 20;
 
-/** @throws UsageError that names the line and the field, what was expected there and what came. */
+/**
+ * Reads a history in JSON lines.
+ *
+ * @throws UsageError if the text is invalid. The message has line, field, expected and actual value.
+ */
 export function readJsonLinesHistory(text: string, options: ReadingOptions = {}): History {
   const log = text
     .split("\n")
@@ -71,18 +82,18 @@ const isDeeperThan = (depth: number, value: unknown): boolean =>
   (depth === 0 || Object.values(value).some((inner) => isDeeperThan(depth - 1, inner)));
 
 export interface ReadingOptions {
-  /** Every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object. */
+  /** Whether every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object. */
   readonly keyed?: boolean;
-  /** The operations that there are. Without it, whatever a line names is one. */
+  /** The allowed operations. Default: all. */
   readonly calls?: readonly string[];
   /**
-   * What tells the order of events: their `time`, their `index` or their position in the log. Without this, the first of
-   * these that all events have.
+   * The order of events: by their `time`, their `index` or their position in the log. Default: the first of these that all
+   * events have.
    */
   readonly order?: "time" | "index" | "position";
 }
 
-/** The fields of one line, and where they stand. */
+/** The fields of one line, and their positions. */
 export interface Fields {
   readonly values: { readonly [field: string]: Value };
   readonly line: number;
@@ -91,7 +102,7 @@ export interface Fields {
 }
 
 const EVENT_TYPES: readonly string[] = ["invoke", "ok", "fail", "info"] satisfies EventType[];
-/** Who acts on the system instead of using it. */
+/** The process that injects faults instead of using the system. */
 const NEMESIS = "nemesis";
 
 function historyFrom(log: readonly Fields[], options: ReadingOptions): History {
@@ -130,7 +141,7 @@ function eventFrom(fields: Fields, at: number, { keyed, calls }: ReadingOptions)
   if (calls?.includes(f) === false) throw wrong(fields, "f", `one of ${calls.join(", ")}`, f);
   const event = { process: process as Process, type: type as EventType, f, at, line: fields.line };
   if (keyed !== true) return { ...event, key, value };
-  // A value that was lost with the answer names no key: then the one of the call holds.
+  // If the value was lost with the answer, the key of the call applies.
   if (!isPair(value) && type === "invoke") throw wrong(fields, "value", "a tuple [key value]", value);
   return isPair(value) ? { ...event, key: value[0], value: value[1] } : { ...event, key: undefined, value };
 }

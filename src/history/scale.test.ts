@@ -1,4 +1,4 @@
-/** Long histories: of a service that is simulated, and the same with one answer changed. Times are printed, not judged. */
+/** Long histories of a simulated service, and the same with one changed answer. Times are printed, not checked. */
 import { describe, expect, it } from "vitest";
 import { type Random, random } from "../core/random.ts";
 import { checkLinearizability, type Report } from "./check.ts";
@@ -14,11 +14,11 @@ interface Load {
   readonly lost?: number;
 }
 
-/** What a client asks, and what the object answers. */
+/** The requests of clients, and the answers of the object. */
 interface Service {
   readonly model: string;
   ask(chance: Random, number: number): { f: string; input: Value };
-  /** Changes the object's state (one array, used as the service likes). */
+  /** Changes the object's state, an array that the service uses as it likes. */
   answer(state: Value[], f: string, input: Value): Value;
 }
 
@@ -51,7 +51,7 @@ const jobs: Service = {
   },
 };
 
-/** Every client calls again some time after its last return; the service acts at a random moment in between. */
+/** Every client calls again some time after its last return. The service acts at a random moment between call and return. */
 function simulated(service: Service, { operations, clients, keys, seed, lost = 0 }: Load): History {
   const chance = random(seed);
   const idleSince = new Array<number>(clients).fill(0);
@@ -84,7 +84,7 @@ function simulated(service: Service, { operations, clients, keys, seed, lost = 0
   return { operations: all.sort((a, b) => a.call - b.call), remarks: [] };
 }
 
-/** One answer in the middle becomes one that was never true. */
+/** Replaces one answer in the middle by a value that was never true. */
 function falsified(history: History, f: string): History {
   const candidates = history.operations.filter((one) => one.f === f && one.return !== null && one.output !== null);
   const victim = candidates[candidates.length >> 1];
@@ -103,8 +103,8 @@ function timed(label: string, history: History, model: Model): Report {
 }
 
 /**
- * Name, service, whose answer to change, load. Of one long queue only the order is found: to refute it means to try every
- * order.
+ * Name, service, operation to falsify, load. For one long queue only a valid order is found, since a refutation would have to
+ * try every order.
  */
 const loads: readonly (readonly [string, Service, string | null, Load])[] = [
   [

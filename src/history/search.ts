@@ -1,40 +1,40 @@
 /**
- * Can the operations of one object be put into an order that real time and the model allow?
+ * Searches for an order of the operations of one object that real time and the model allow.
  *
- * Wing & Gong (1993) place one operation after another: any whose call precedes the first return still to come, the
- * *barrier*. Lowe (2017) remembers each configuration, placed operations and state, that led nowhere. Horn & Kroening
- * (2015) check objects one by one and take operations out of a doubly linked list. On top of these, all sound:
+ * Wing & Gong (1993) place one operation after another: any whose call precedes the first return still to come, the *barrier*.
+ * Lowe (2017) remembers each configuration, placed operations and state, that led nowhere. Horn & Kroening (2015) check objects
+ * separately and take operations out of a doubly linked list. Additional optimizations, all sound:
  *
- * - An operation that never changes the state (a read) is placed as soon as it fits. In any completion it can be moved
- *   to the front, so there is nothing to try besides.
- * - Equal operations are placed in the order of their calls where that is the order of their returns as well (`prior`).
- * - A pending operation is not placed where it changes nothing, nor where the next one leads to the same state without
- *   it: it may as well not have happened.
- * - What is needed first is tried first (`rank`), as far as the model can foresee that: a guess that proves right saves
- *   the search.
+ * - An operation that never changes the state (a read) is placed as soon as it fits. In any completion it can be moved to the
+ *   front, so there is nothing else to try.
+ * - Equal operations are placed in the order of their calls if they also return in this order (`prior`).
+ * - A pending operation is not placed if it changes nothing, or if the next one leads to the same state without it: it may just
+ *   as well not have happened.
+ * - Operations that are needed first are tried first (`rank`), as far as the model can predict that. A right guess saves the
+ *   search.
  */
 import { InvariantViolation } from "../core/errors.ts";
 import { configurations } from "./configurations.ts";
 import type { Entries } from "./entries.ts";
 import type { Transitions } from "./transitions.ts";
 
-/** A way as far as it went. */
+/** An incomplete sequence that cannot be extended. */
 export interface DeadEnd extends Way {
-  /** The entry of the first return that could not be reached: the operation that returns there has no place. */
+  /** The entry of the first return that could not be reached. The operation that returns there has no valid place. */
   readonly barrier: number;
 }
 
 export type Outcome = "placed" | "impossible" | "open";
 
 export interface Search {
-  /** Goes on for about so many steps (operations tried). `open`: there is more to try. */
+  /** Continues for about this many steps (operations tried). `open`: there is more to try. */
   run(steps: number): Outcome;
   readonly steps: number;
   /** How many configurations are remembered. */
   readonly remembered: number;
-  /** The current way; complete once the outcome is `placed`. */
+  /** The current sequence. It is complete once the outcome is `placed`. */
   way(): Way;
-  /** Those dead ends that came furthest in time, one per state, the longest first. Ends an open search. */
+  /** The dead ends that came furthest in time: one per state, the longest first. Ends an open search. */
   deadEnds(): DeadEnd[];
 }
 
@@ -44,7 +44,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
   const { calls, end, callEntry, classOf, observes, prior, rank, kindOf, kinds } = entries;
   const at = placement(entries);
   const tried = configurations(entries.words);
-  /** Each level is a configuration: its number, at what depth it began, and which candidates are left to try in it. */
+  /** Each level is a configuration: its number, the depth at its start, and its remaining candidates. */
   const levels = entries.operations.length + 1;
   const configuration = new Int32Array(levels);
   const bottom = new Int32Array(levels);
@@ -56,7 +56,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
   let outcome: Outcome = "open";
   let furthest = 0;
 
-  /** Places every observer that fits and gathers what may come next. Returns the barrier. */
+  /** Places every observer that fits and collects the next candidates. Returns the barrier. */
   function settle(from: number): number {
     let top = from;
     let entry = at.first();
@@ -99,7 +99,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
     candidates[slot] = op;
   }
 
-  /** Begins a level with `op`; the first with none. Returns its barrier. */
+  /** Begins a level by placing `op`, or the first level without one. Returns its barrier. */
   function enter(op: number, target: number): number {
     const from = level < 0 ? 0 : (last[level] as number);
     level += 1;
@@ -108,7 +108,7 @@ export function search(entries: Entries, transitions: Transitions): Search {
     return settle(from);
   }
 
-  /** Goes on with `op`, unless that leads to what has been tried before. */
+  /** Continues with `op`, unless that leads to a configuration that was tried before. */
   function explore(op: number, target: number): void {
     const from = level < 0 ? -1 : (configuration[level] as number);
     const barrier = enter(op, target);
@@ -125,10 +125,10 @@ export function search(entries: Entries, transitions: Transitions): Search {
     level -= 1;
   }
 
-  /** Whether the pending operation just placed, or this one, may as well not have happened. */
+  /** Whether the pending operation just placed, or this one, may just as well not have happened. */
   function isNeedless(op: number, target: number): boolean {
     if ((kindOf[op] as number) >= 0 && target === at.state) return true;
-    const { latest } = at; // If something was observed in between, it is that.
+    const { latest } = at; // If an observer was placed in between, it is the latest.
     if (latest < 0 || (kindOf[latest] as number) < 0) return false;
     return transitions.step(at.stateBefore, classOf[op] as number) === target;
   }
@@ -172,37 +172,37 @@ export function search(entries: Entries, transitions: Transitions): Search {
       const longest = tried.longest(furthest, MAX_DEAD_ENDS).map(retrace);
       const pending = ({ order }: Way): number => order.filter((op) => (kindOf[op] as number) >= 0).length;
       const returned = (way: Way): number => way.order.length - pending(way);
-      // Among as many that returned, the way that needs fewer pending operations goes first.
+      // Among sequences with equally many returned operations, the one with fewer pending operations comes first.
       return longest.sort((a, b) => returned(b) - returned(a) || pending(a) - pending(b));
     },
   };
 }
 
-/** A way to place operations. */
+/** A sequence of placed operations. */
 export interface Way {
-  /** Numbers of operations, in the order in which they take effect. */
+  /** The operations in the order they take effect. */
   readonly order: Int32Array;
   /** The state after each. */
   readonly states: Int32Array;
 }
 
 export interface Placement {
-  /** How many are placed, and how many of them returned. */
+  /** How many operations are placed, and how many of them returned. */
   readonly depth: number;
   readonly returned: number;
   readonly state: number;
-  /** The last one placed, or −1, and the state before it. */
+  /** The last placed operation, or −1, and the state before it. */
   readonly latest: number;
   readonly stateBefore: number;
-  /** Which are placed, together with the first return that is left (entries.ts). */
+  /** The set of placed operations, together with the first remaining return (entries.ts). */
   readonly words: Int32Array;
   place(op: number, target: number): void;
-  /** Takes the latest back. */
+  /** Removes the last placed operation. */
   withdraw(): void;
   isPlaced(op: number): boolean;
-  /** The operation of that kind whose turn it is, or −1. */
+  /** The next operation of that kind to be placed, or −1. */
   nextOfKind(kind: number): number;
-  /** The first entry of those that are left, and the one that follows `entry`, which may just have been placed. */
+  /** The first remaining entry, and the one after `entry`, which may just have been placed. */
   first(): number;
   after(entry: number): number;
   way(): Way;
@@ -213,7 +213,7 @@ const HEAD = 0;
 function placement(entries: Entries): Placement {
   const { end, callEntry, returnEntry, wordOf, toggleOf, kindOf, kinds } = entries;
   const count = entries.operations.length;
-  // Entries in a doubly linked list. One that is taken out keeps its own links, so it can be put back where it was.
+  // Entries in a doubly linked list. A removed entry keeps its links, so it can be put back in place.
   const next = new Int32Array(end + 1).map((_, entry) => Math.min(entry + 1, end));
   const previous = new Int32Array(end + 1).map((_, entry) => Math.max(entry - 1, HEAD));
   const isPlaced = new Uint8Array(count);
@@ -290,7 +290,7 @@ function placement(entries: Entries): Placement {
       return op < (kinds[kind + 1] as number) ? op : -1;
     },
     first: () => next[HEAD] as number,
-    // By way of the one before: the return of an operation just placed may have followed its call.
+    // Via the previous entry, because the return of an operation just placed may have followed its call directly.
     after: (entry) =>
       isPlaced[entries.calls[entry] as number] === 1
         ? (next[previous[entry] as number] as number)

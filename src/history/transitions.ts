@@ -1,6 +1,6 @@
 /**
- * A model on integers: states and classes of operations are numbered as they appear, and the model is asked once per state
- * and class. Operations are of one class if the model cannot tell them apart.
+ * A model on integers: states and classes of operations are numbered in the order of appearance, and the model runs once per
+ * state and class. Operations are in one class if the model cannot distinguish them.
  */
 import { canonical } from "../core/plain.ts";
 import type { Operation, Value } from "./history.ts";
@@ -9,13 +9,13 @@ import type { Model } from "./model.ts";
 export interface Transitions {
   /** The class of an operation. */
   classify(operation: Operation): number;
-  /** The number of the state after, or −1 where it cannot have happened so. State 0 is the initial one. */
+  /** The number of the state afterwards, or −1 if the operation is impossible. State 0 is the initial one. */
   step(state: number, operationClass: number): number;
-  /** The state of that number in a few words. */
+  /** A short text for the state with that number. */
   show(state: number): string;
 }
 
-/** Per slot: state + 1 (0 marks a free slot), class, target. */
+/** Each slot holds state + 1 (0 marks a free slot), class, target. */
 const STRIDE = 3;
 
 export function transitions(model: Model): Transitions {
@@ -91,7 +91,7 @@ export function transitions(model: Model): Transitions {
   };
 }
 
-/** Equal values, and only those, get the same number. */
+/** Gives the same number to equal values, and only to those. */
 function numbering(): (value: Value | undefined) => number {
   const simple = new Map<unknown, number>();
   const composed = new Map<string, number>();
@@ -103,7 +103,7 @@ function numbering(): (value: Value | undefined) => number {
     return count++;
   }
   return (value) =>
-    // A map compares objects by identity, and takes 0 and −0 for the same.
+    // A Map compares objects by identity, and does not distinguish 0 from −0.
     typeof value === "object" || value === 0 ? number(composed, canonical(value)) : number(simple, value);
 }
 

@@ -1,20 +1,20 @@
 /**
- * Whether what the members of a group have recorded is virtually synchronous: everybody sees the same views, and any two
- * nodes that go from one view to the next together have delivered the same messages between.
- * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
- * "Group Communication Specifications", ACM Computing Surveys 2001.
+ * Checks whether the recordings of a group's members are virtually synchronous: all members see the same views, and any two
+ * nodes that go from one view to the next together have delivered the same messages in between. Birman & Joseph, "Exploiting
+ * Virtual Synchrony in Distributed Systems", SOSP 1987. Terms follow Chockler, Keidar & Vitenberg, "Group Communication
+ * Specifications", ACM Computing Surveys 2001.
  */
 import type { NodeId } from "../core/protocol.ts";
 
-/** What one run of a process has recorded, from its start on. */
+/** The recording of one run of a process, from its start. */
 export interface GroupRecord {
   readonly node: NodeId;
-  /** Which run of the node's process this is: higher than those before. */
+  /** Identifies the run of the node's process. Higher than in earlier runs. */
   readonly incarnation: number;
   readonly log: readonly GroupEntry[];
 }
 
-/** One thing each. An id names a message in its view: `<sender>.<n>`, n counting from 1 in every view. */
+/** One event. An id names a message in its view: `<sender>.<n>`, with n counting from 1 in every view. */
 export type GroupEntry =
   | { readonly installed: { readonly view: number; readonly members: readonly NodeId[] } }
   | { readonly delivered: GroupDelivery }
@@ -26,24 +26,24 @@ export interface GroupDelivery {
   readonly sent?: Sending;
 }
 
-/** What a message says of its own sending. */
+/** Data in a message about its sending. */
 export interface Sending {
-  /** Which process sent it, told apart from other runs of the node, or all its runs together. */
+  /** The process that sent it. It either identifies one run of the node, or all of them. */
   readonly by: string;
-  /** Grows with everything that this process sends, whatever the view. */
+  /** Increases with every message that this process sends, across views. */
   readonly number: number;
-  /** By process, the highest number that had been delivered to the sender by then. */
+  /** For each process, the highest number delivered to the sender by then. */
   readonly after?: Readonly<Record<string, number>>;
 }
 
 export interface GroupOrders {
-  /** Whether each sender's messages have to come in the order of their numbers, none left out. */
+  /** Whether each sender's messages must come in the order of their numbers, without gaps. */
   readonly fifo?: boolean;
-  /** Whether all that go on together, or are still together, have to deliver in the same order, nothing left out. */
+  /** Whether nodes that move on together, or are still together, must deliver in the same order, without gaps. */
   readonly total?: boolean;
   /**
-   * Across views, by what messages say of their sending: `fifo`: those of one process come in the order of sending, some may be
-   * missing; `causal`: and none comes after a message whose sender had been delivered it before.
+   * Order across views, by the data in messages. `fifo`: messages of one process come in the order of sending, possibly with
+   * gaps. `causal`: also, no message comes after another one that was sent after its delivery.
    */
   readonly sending?: "fifo" | "causal" | undefined;
 }
@@ -59,28 +59,28 @@ export interface GroupViolation {
     | "FIFO order"
     | "causal order"
     | "total order";
-  /** One sentence: who, in which view, what. */
+  /** One sentence: the node, the view and the violation. */
   readonly what: string;
 }
 
-/** What a node did in one view. */
+/** The actions of a node in one view. */
 interface Stay {
   readonly who: string;
   readonly node: NodeId;
   readonly view: number;
   readonly members: readonly NodeId[];
   readonly delivered: GroupDelivery[];
-  /** The view that it went on to from this one; null where it was ejected, crashed, or is still there. */
+  /** The view that it moved on to. Null if it was ejected, crashed, or is still there. */
   next: number | null;
   wasEjected: boolean;
-  /** Whether the node has begun another life since. */
+  /** Whether the node has restarted since. */
   readonly hasCrashed: boolean;
 }
 
 /**
- * Every violation, in the order of the records. The records of one node are to stand in the order of its incarnations.
- * Nodes that did not go on from a view may have delivered differently from those that did: that is all a group can promise
- * about who crashed or was ejected.
+ * Returns every violation, in the order of the records. The records of one node must be in the order of its incarnations. Nodes
+ * that did not leave a view with the others may have delivered other messages: a group cannot promise more about nodes that
+ * crashed or were ejected.
  */
 export function virtualSynchrony(records: readonly GroupRecord[], orders: GroupOrders = {}): GroupViolation[] {
   const found: GroupViolation[] = [];
@@ -105,11 +105,11 @@ type Note = (rule: GroupViolation["rule"], what: string) => void;
 
 const nameOf = ({ node, incarnation }: GroupRecord): string => `node ${node} (incarnation ${incarnation})`;
 
-/** What is known of each process's messages at one run of a node. */
+/** The knowledge of each process's messages in one run of a node. */
 interface Heard {
   readonly numbers: Set<number>;
   last: number;
-  /** Messages up to this number had been delivered to the sender of `by`, which came here first. */
+  /** Messages up to this number had been delivered to the sender of `by`, which arrived here first. */
   cause: { readonly number: number; readonly by: string };
 }
 
@@ -141,7 +141,10 @@ function noteSendings(record: GroupRecord, order: GroupOrders["sending"], note: 
 
 const NO_CAUSE = { number: Number.NEGATIVE_INFINITY, by: "" };
 
-/** The same where views are numbered by entries of a log, with other entries between: here from 1, and none is left out. */
+/**
+ * The same recording with views renumbered from 1 without gaps, for views numbered by log entries with other entries in
+ * between.
+ */
 export function withCountedViews(records: readonly GroupRecord[]): GroupRecord[] {
   const views = new Set(
     records.flatMap(({ log }) => log.flatMap((entry) => ("installed" in entry ? [entry.installed.view] : []))),
@@ -154,7 +157,7 @@ export function withCountedViews(records: readonly GroupRecord[]): GroupRecord[]
   return records.map((record) => ({ ...record, log: record.log.map(renamed) }));
 }
 
-/** Cuts a log into what was done in each view. */
+/** Splits a log into the actions in each view. */
 function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
   const { node, log } = record;
   const who = nameOf(record);
@@ -229,7 +232,7 @@ function noteDisagreement(view: number, [first, ...others]: readonly Stay[], not
     }
 }
 
-/** Those who went on to the same view; where nobody has gone on, those who are still there. */
+/** Groups the nodes that moved on to the same view. If none has, the nodes that are still there. */
 function companies(together: readonly Stay[]): Company[] {
   const nexts = [...new Set(together.flatMap(({ next }) => (next === null ? [] : [next])))];
   if (nexts.length > 0)

@@ -35,8 +35,8 @@ export interface FastifyAnswer {
 }
 
 /**
- * Fastify gives a plugin 10 s, unless `pluginTimeout` is set, and does not report what it waited for. With this limit the
- * engine's reason is reported first.
+ * Fastify gives a plugin 10 s, unless `pluginTimeout` is set, and does not report the cause of a timeout. With this limit
+ * the engine's reason is reported first.
  */
 const ENGINE_TIMEOUT_MS = 8_000;
 

@@ -26,7 +26,7 @@ export interface CoterieProvider {
   ) => Promise<Coordination<Member | EngineMember>> | CoterieLifecycle;
 }
 
-/** Options of `CoterieModule.forRoot()`, in addition to those of `join()`. */
+/** Options of `CoterieModule.forRoot()`, in addition to the options of `join()`. */
 export interface CoterieModuleOptions {
   /**
    * The path of the health check. It answers 200 if this process is ready and 503 otherwise, with `{ ready, why }`. Default

@@ -28,13 +28,12 @@ export type ByzantineBehaviour =
 /** The named behaviors, for the simulator, the checker and processes. A Byzantine node signs only as itself. */
 export const behaviourSummaries = {
   mute: "sends nothing",
-  equivocate: "sends each receiver the message as it is, or with one of its values another",
-  replay: "sends what it should, and then perhaps what it has sent or received before",
-  withhold: "may keep a message back, and send it when something has reached it later",
-  forge: "sends in the place of each message another, made of what it has seen",
-  flood: "sends what it should, and all that it has seen again and again to everybody",
-  adversary:
-    "any of it, whenever it pleases: says anything in the place of a message, or nothing, and what it has seen unasked",
+  equivocate: "may change one value of a message, differently for each receiver",
+  replay: "sends correct messages, and may repeat messages that it sent or received",
+  withhold: "may delay a message until it has received another one",
+  forge: "replaces each message by one made of values that it has seen",
+  flood: "sends correct messages, and repeats all messages that it has seen to every node",
+  adversary: "any of these at any time: replaces or drops messages, and sends messages of its own",
 } as const;
 export type BehaviourName = keyof typeof behaviourSummaries;
 export const behaviours = Object.keys(behaviourSummaries) as readonly BehaviourName[];
@@ -81,10 +80,7 @@ type Way = {
 type Any = any;
 type Handler = (...args: Any[]) => void;
 
-/**
- * Makes some nodes of a protocol Byzantine. @param liars the behaviors by node @throws UsageError if a behavior is
- * unknown.
- */
+/** Makes some nodes of a protocol Byzantine. @param liars the behaviors by node @throws UsageError if a behavior is unknown. */
 export function byzantine<V extends Vocabulary>(
   protocol: Protocol<V>,
   liars: ReadonlyMap<NodeId, ByzantineBehaviour>,

@@ -9,10 +9,7 @@ import type { Context, NodeId } from "../core/protocol.ts";
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
-/**
- * Copies a context and replaces some of its methods. Drivers' contexts are class instances, so spreading would lose
- * methods.
- */
+/** Copies a context and replaces some of its methods. Drivers' contexts are class instances, so spreading would lose methods. */
 export function changedContext(ctx: Context<Any>, changes: Partial<Context<Any>>): Context<Any> {
   return {
     self: ctx.self,

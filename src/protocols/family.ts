@@ -87,7 +87,7 @@ export const election: Family = {
   count: null,
   initiators: "lowest",
   ask: () => ({ type: "call" }),
-  done: { event: "elected", none: "nobody was elected" },
+  done: { event: "elected", none: "no node was elected" },
   outcome: ({ alive, view }) => ({
     leader: Object.fromEntries(alive.map((node) => [node, view(node).leader ?? null])),
   }),
@@ -103,7 +103,7 @@ export const mutualExclusion: Family = {
   count: "entries",
   initiators: "all",
   ask: (_node, times) => toWorkload({ type: "use", entries: times }),
-  done: { event: "entered", none: "nobody entered" },
+  done: { event: "entered", none: "no node entered" },
   outcome({ events }) {
     const entries: { -readonly [K in keyof Entry]: Entry[K] }[] = [];
     const open = (of: NodeId): (typeof entries)[number] | undefined =>
@@ -220,7 +220,7 @@ export const membership: Family = {
   count: null,
   initiators: "all",
   ask: () => null,
-  done: { event: "suspected", none: "nobody was suspected" },
+  done: { event: "suspected", none: "no node was suspected" },
   outcome({ alive, events }) {
     const suspected: Record<NodeId, Set<NodeId>> = Object.fromEntries(alive.map((node) => [node, new Set()]));
     for (const { node, event } of events) {

@@ -211,9 +211,7 @@ const bare = {
   periodic: [],
 } as const;
 
-/**
- * Builds the presentation of a family. An algorithm can override `term` and `spans`, and the headline uses the overrides.
- */
+/** Builds the presentation of a family. An algorithm can override `term` and `spans`, and the headline uses the overrides. */
 const family = (plain: Spans, headline: (words: Spans) => Presentation["headline"]) => {
   return (declared: DeclaredPresentation = {}): Presentation => {
     const own = { term: declared.term ?? plain.term, spans: declared.spans ?? plain.spans };

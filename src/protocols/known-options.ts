@@ -46,8 +46,8 @@ export const oneOf = (...words: readonly string[]): Rule => ({
 export const needed = (rule: Rule): Rule => ({ ...rule, isNeeded: true });
 
 /**
- * Checks the options of a call. Without this check, a misspelled option would be ignored: `acquire({ timeout: 5 })` would
- * wait forever.
+ * Checks the options of a call. Without this check, a misspelled option would be ignored: `acquire({ timeout: 5 })`
+ * would wait forever.
  * @param call the name of the call, such as `acquire`.
  * @param path the path of nested options, such as `limits`.
  * @throws UsageError that names the first invalid option and the call.

@@ -21,10 +21,7 @@ const MAX_TRIED = 4;
 /** Seen values by kind, keyed by canonical text. Signed values share a kind if they are signed for the same purpose. */
 type Seen = Map<string | ShapeNode, Map<string, unknown>>;
 
-/**
- * Returns alternatives to a message. @param shape the shape of all messages @param seen the messages that the node has
- * seen
- */
+/** Returns alternatives to a message. @param shape the shape of all messages @param seen the messages that the node has seen */
 export function liesAbout(message: Tagged, shape: ShapeNode, seen: readonly Tagged[], ctx: Signer): Tagged[] {
   const pool: Seen = new Map();
   for (const each of [...seen, message]) gather(each, shape, pool);

@@ -32,9 +32,7 @@ type Fields = Readonly<Record<string, Option<any>>>;
 /** The options of one algorithm. */
 export interface OptionTable<O extends object> {
   readonly defaults: O;
-  /**
-   * Returns the defaults, overridden by the given values. @throws UsageError if an option is unknown or out of range.
-   */
+  /** Returns the defaults, overridden by the given values. @throws UsageError if an option is unknown or out of range. */
   settle(given: Partial<O> | undefined): O;
 }
 
@@ -169,16 +167,11 @@ export function inPart<T>(part: string, make: () => T): T {
   return within({ path: [...path, part], fixed: own, found }, make);
 }
 
-/**
- * Fixes options so that callers cannot set them. Options of a part are prefixed with its name, as in `client.reads`.
- */
+/** Fixes options so that callers cannot set them. Options of a part are prefixed with its name, as in `client.reads`. */
 export const withFixed = <T>(names: readonly string[], make: () => T): T =>
   declaring === null ? make() : within({ ...declaring, fixed: [...declaring.fixed, ...names] }, make);
 
-/**
- * Records a declaration. An inner algorithm settles the options passed to it again, so the first (outer) declaration
- * counts.
- */
+/** Records a declaration. An inner algorithm settles the options passed to it again, so the first (outer) declaration counts. */
 function declare(all: readonly [string, Option<unknown>][], settled: object): void {
   if (declaring === null || declaring.found.has(declaring.path.join("."))) return;
   const { path, fixed, found } = declaring;

@@ -93,10 +93,7 @@ export interface Position {
   readonly region?: number;
 }
 
-/**
- * Computes a node's position from the algorithm's own state, without other parts (null: unknown), and the options of the
- * run.
- */
+/** Computes a node's position from the algorithm's own state, without other parts (null: unknown), and the options of the run. */
 export type PositionRule = (state: unknown, node: NodeId, options: unknown) => Position;
 
 /** Creates a rule for the states of one algorithm. */

@@ -210,7 +210,7 @@ const environment = {
     "cannot-discover": "DNS did not name all members in time. Check the SRV records.",
     "engine-unavailable": "The server behind the engine does not answer or rejected the call. Check the server.",
     "no-answer": "A member does not answer. Check that it runs and that the address is right.",
-    refused: "The member rejected the request for now. The message has its reason.",
+    refused: "The member rejected the request at this moment. The message has its reason.",
     "too-many-instances":
       "This member uses too many elections or channels. Close some, or raise `limits.maxInstances`.",
     "too-many-sessions": "Too many programs have sessions at this member. Use another member.",
@@ -247,12 +247,6 @@ const environment = {
 
 /** An algorithm is wrong, or a check has found a violation. The run must stop here. */
 const invariant = {
-  "Results of checks": {
-    violated: "A property is violated. Look at the counterexample.",
-    unknown: "The search was incomplete, so the result is not a pass. Raise the bounds.",
-    "not-as-expected": "Runs failed, or an expectation of a scenario was not met. Replay the printed seed.",
-    "not-proved": "The proof does not show that a player cheated. The message says why.",
-  },
   "Your own protocols": {
     "handler-failed": "A handler threw. The message names the handler; fix it.",
     "not-repeatable": "A handler gave two results for the same input. Use `ctx.choose` for chance and timers for time.",

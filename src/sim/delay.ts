@@ -1,4 +1,4 @@
-/** How long something takes, drawn anew each time. Equal seeds give equal draws in every engine, to the last bit. */
+/** Random delays. Equal seeds give equal draws on every JavaScript engine, to the last bit. */
 
 import type { Duration } from "../core/protocol.ts";
 import type { Random } from "../core/random.ts";
@@ -10,7 +10,7 @@ export type { Delay };
 /** Draws one delay. */
 export type Sampler = () => number;
 
-/** @throws UsageError for a delay that is none, naming it `name`. */
+/** @param name the name of the delay in error messages. @throws UsageError if the delay is invalid */
 export function sampler(delay: Delay, source: Random, name: string): Sampler {
   requireDelay(delay, name);
   if (typeof delay === "number") return () => delay;
@@ -36,9 +36,9 @@ function standardNormal(source: Random): number {
   }
 }
 
-// Of Math.log and Math.exp the standard says only that they are approximate; of +, −, ×, ÷ and the square root, every bit.
+// The standard allows Math.log and Math.exp to be approximate, but requires exact rounding for +, −, ×, ÷ and the square root.
 
-/** The natural logarithm of 0 < x <= 1: x = m / 2^k with m near 1, and ln m = 2 artanh((m − 1) / (m + 1)). */
+/** The natural logarithm for 0 < x <= 1: x = m / 2^k with m near 1, and ln m = 2 artanh((m − 1) / (m + 1)). */
 function logarithm(x: number): number {
   let mantissa = x;
   let halvings = 0;
@@ -60,7 +60,7 @@ function exponential(x: number): number {
   return sum;
 }
 
-/** Draws from a range. @throws InvariantViolation for what is no duration. */
+/** Draws from a range. @throws InvariantViolation if the value is not a valid duration */
 export function drawn(duration: Duration, source: Random, timer: string): number {
   requireDuration(timer, duration);
   return typeof duration === "number" ? duration : source.between(duration[0], duration[1]);

@@ -1,24 +1,26 @@
 /**
- * What a run draws by chance, kept by what it was drawn for: the third time that node 1 sets its timer `election`, the fifth
- * message from 0 to 2. A run that goes on from a point of another one draws alike on the same occasions, and anew on others.
+ * The random draws of a run, stored by occasion: the third time that node 1 sets its timer `election`, the fifth message from 0
+ * to 2. A run that branches off another one draws the same values on the same occasions, and fresh values on others.
  */
 import { type Random, random } from "../core/random.ts";
 
 export class Draws {
-  /** How far the run has come: how many entries its trace has. */
+  /** The progress of the run: the number of entries in its trace. */
   readonly #place: () => number;
-  /** What was drawn in another run, by purpose and occasion. */
+  /** The draws of the other run, by purpose and occasion. */
   readonly #remembered: ReadonlyMap<string, readonly number[]>;
   readonly #drawn = new Map<string, number[]>();
-  /** At which places each kind of occasion came. */
+  /** The places at which each kind of occasion occurred. */
   readonly #occasions = new Map<string, number[]>();
-  /** When timers run out and messages arrive, and at which place that was settled. */
+  /** The due times of timers and messages, with the place at which each was set. */
   readonly #due = new Map<string, { readonly place: number; readonly at: number }[]>();
   #occasion = "";
-  /** Names what is drawn anew after the point that this run goes on from: not what the other drew first once more. */
+  /**
+   * Names the fresh draws after the branch, so that they do not repeat the first draws of the other run. Null without a branch.
+   */
   readonly #branch: string | null;
 
-  /** @param from the run whose draws are remembered, of whose trace so many entries are the beginning of this one's */
+  /** @param from the run to branch off, and how many entries of its trace this run shares */
   constructor(place: () => number, from?: { readonly draws: Draws; readonly entries: number }) {
     this.#place = place;
     this.#branch = from === undefined ? null : `after ${from.entries}`;
@@ -31,7 +33,7 @@ export class Draws {
       );
   }
 
-  /** What is drawn next is for the next occasion of that kind. */
+  /** Starts the next occasion of that kind. Later draws belong to it. */
   next(kind: string): void {
     const places = this.#occasions.get(kind) ?? [];
     places.push(this.#place());
@@ -39,7 +41,7 @@ export class Draws {
     this.#occasion = `${kind} ${places.length}`;
   }
 
-  /** Draws for that purpose what is remembered of the occasion, and from `source` what is not. */
+  /** Draws for that purpose: remembered values if the occasion has any, otherwise from `source`. */
   over(purpose: string, source: Random): Random {
     const fresh = this.#branch === null ? source : source.stream(this.#branch);
     return random(0, () => {
@@ -52,14 +54,14 @@ export class Draws {
     });
   }
 
-  /** A timer will run out then, unless it is set anew, or a message arrive: one name for each. */
+  /** Notes when a timer will fire (unless it is set again) or a message will arrive. Each has a name. */
   due(name: string, at: number): void {
     const all = this.#due.get(name) ?? [];
     all.push({ place: this.#place(), at });
     this.#due.set(name, all);
   }
 
-  /** When it was due, as it stood after so many entries; of a message that comes twice, both times, in their order. */
+  /** The due times as of that number of entries. A duplicated message has two, in order. */
   dueAfter(name: string, entries: number): number[] {
     return (this.#due.get(name) ?? []).flatMap(({ place, at }) => (place <= entries ? [at] : []));
   }

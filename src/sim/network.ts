@@ -7,13 +7,13 @@ import type { SimulatedNode } from "./simulated-node.ts";
 
 export interface Network<V extends Vocabulary> {
   link(from: SimulatedNode<V>, to: SimulatedNode<V>): Link;
-  /** Whether nothing passes on this link. */
+  /** Whether the link is cut, by itself or by a partition. */
   isCut(link: Link, from: SimulatedNode<V>, to: SimulatedNode<V>): boolean;
   cut(from: SimulatedNode<V>, to: SimulatedNode<V>): void;
   mend(from: SimulatedNode<V>, to: SimulatedNode<V>): void;
   separate(separation: Separation): void;
   heal(): void;
-  /** `latestArrival`: of what is on its way from `from` to `to`. @throws UsageError */
+  /** `latestArrival`: when the last message in flight from `from` to `to` arrives. @throws UsageError if the model is invalid */
   setLink(
     from: SimulatedNode<V>,
     to: SimulatedNode<V>,
@@ -23,10 +23,10 @@ export interface Network<V extends Vocabulary> {
   ): void;
 }
 
-/** @throws UsageError for a model that is none. */
+/** @throws UsageError if a model is invalid */
 export function network<V extends Vocabulary>(options: SimulationOptions<V>, chance: LinkChance): Network<V> {
   const usual: Carrier = carrier({ delay: options.delayMs, ...plainLink, ...options.link }, chance, "link");
-  /** Serves every pair of which nothing else is known, where no message waits for another. */
+  /** Shared by all pairs without a link of their own, if messages never wait for each other. */
   const shared = usual.mayQueue ? null : new Link(usual);
   const cuts = new Set<Link>();
   let separation: Separation | null = null;

@@ -1,4 +1,4 @@
-/** What a simulation is told when it is made. */
+/** The options of a simulation. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { EventOf, NodeId, Protocol, Vocabulary } from "../core/protocol.ts";
 import type { ByzantineBehaviour } from "../protocols/byzantine.ts";
@@ -18,34 +18,38 @@ import type { TraceEntry } from "../trace/entry.ts";
 import { type Delay, type LinkModel, requireDelay } from "../trace/link-model.ts";
 import { Draws } from "./draws.ts";
 
+/** Options of `simulation`. */
 export interface SimulationOptions<V extends Vocabulary> {
   readonly protocol: Protocol<V>;
   readonly nodes: readonly NodeId[];
-  /** An integer from 0 to 2³² − 1. */
+  /** An integer from 0 to 2³² − 1. Equal seeds and options give equal runs. */
   readonly seed: number;
-  /** How long a message travels, on every link unless `link` or `links` say otherwise. */
+  /** The travel time of messages in milliseconds, unless `link` or `links` set another. */
   readonly delayMs: Delay;
-  /** What else is true of every link. Unless said, links lose and duplicate nothing, keep the order and have no rate. */
+  /**
+   * The model of every link. By default links neither lose nor duplicate messages, keep their order, and have unlimited
+   * bandwidth.
+   */
   readonly link?: Partial<LinkModel>;
-  /** What is true of one link; the last that speaks of it counts. */
+  /** Models of single links. If a link appears twice, the last one counts. */
   readonly links?: readonly ({ readonly from: NodeId; readonly to: NodeId } & Partial<LinkModel>)[];
-  /** How long a node is busy with one stimulus: what it sends leaves when it is done, and other stimuli wait in order. */
+  /** How long a node is busy with one stimulus. Its messages leave at the end, and other stimuli wait in order. */
   readonly processingMs?: Delay;
-  /** How long it takes until a journalled record is durable, unless the node sends, emits or answers something before. 0 by default. */
+  /** How long it takes until a record is durable, unless the node sends, emits or answers something earlier. Default: 0. */
   readonly syncMs?: number;
-  /** Receives every entry of the trace. Without it, none is made. */
+  /** Receives every entry of the trace. Without it, no entries are made. */
   readonly trace?: (entry: TraceEntry<V>) => void;
-  /** Receives what nodes emit, as it happens. */
+  /** Receives the events that nodes emit, as they happen. */
   readonly onEvent?: (at: number, node: NodeId, event: EventOf<V>) => void;
-  /** When properties are looked at: `at the end` is faster, and only `verdict()` looks. */
+  /** When properties are evaluated. `at the end` is faster: only `verdict()` evaluates them. */
   readonly properties?: "every step" | "at the end";
-  /** Nodes that lie, and how. The properties then speak of the others alone. */
+  /** Byzantine nodes, and their behavior. Properties then only concern the other nodes. */
   readonly byzantine?: ReadonlyMap<NodeId, ByzantineBehaviour>;
-  /** Keeps what is drawn, and draws alike what another run has drawn on the same occasion. */
+  /** Records the random draws, and repeats another run's draws on the same occasions. */
   readonly draws?: Draws;
 }
 
-/** What it is made of is looked at where it is used, and refused there in its own words. */
+/** Its users validate the contents, with specific messages. */
 const anything: Rule = { wanted: "anything", accepts: () => true };
 
 const rules: Rules<SimulationOptions<Vocabulary>> = {
@@ -70,7 +74,10 @@ const rules: Rules<SimulationOptions<Vocabulary>> = {
   byzantine: { wanted: "a Map of nodes to what they do", accepts: (value) => value instanceof Map },
 };
 
-/** Refuses what is unknown or out of range. Links are looked at where they are made. @throws UsageError */
+/**
+ * Rejects unknown options and values out of range. Links are validated where they are created. @throws UsageError if any is
+ * invalid
+ */
 export function requireSimulationOptions<V extends Vocabulary>(options: SimulationOptions<V>): void {
   requireOptions("simulation", options, rules);
   const { nodes, delayMs, processingMs = 0, byzantine } = options;

@@ -1,19 +1,19 @@
-/** The nodes of a simulation, by id and by place, and who of them is alive. */
+/** The nodes of a simulation, by id and by place, and which of them are alive. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, StateOf, Vocabulary, World } from "../core/protocol.ts";
 import type { Remembered } from "../trace/histories.ts";
 import { type Effects, SimulatedNode } from "./simulated-node.ts";
 
 export class Population<V extends Vocabulary> {
-  /** Ascending. A node's place is that of its id here. */
+  /** Ascending. A node's place is the index of its id here. */
   readonly ids: readonly NodeId[];
   /** By place. */
   readonly nodes: readonly SimulatedNode<V>[];
   readonly world: World<StateOf<V>>;
-  /** Null where ids have no gaps, so that the lowest tells the places of all. */
+  /** Null if ids have no gaps. Then the lowest id determines all places. */
   private readonly places: ReadonlyMap<NodeId, number> | null;
   private readonly lowest: NodeId;
-  /** Null when it has to be looked up again. */
+  /** Null if it must be recomputed. */
   private alive: readonly NodeId[] | null = null;
 
   constructor(named: readonly NodeId[], effects: Effects<V>, history: Remembered) {
@@ -22,7 +22,7 @@ export class Population<V extends Vocabulary> {
     const hasGaps = (this.ids.at(-1) ?? 0) - this.lowest !== this.ids.length - 1;
     this.places = hasGaps ? new Map(this.ids.map((id, place) => [id, place])) : null;
     const nodes = new Array<SimulatedNode<V>>(named.length);
-    // In the order in which they were named: neighbours of a large ring then lie side by side in memory.
+    // In the order of their names, so that neighbors in a large ring are adjacent in memory.
     for (const id of named) nodes[this.placeOf(id)] = new SimulatedNode<V>(id, this.placeOf(id), effects);
     if (history.length > 0) for (const node of nodes) node.history = history;
     this.nodes = nodes;
@@ -33,13 +33,13 @@ export class Population<V extends Vocabulary> {
     return this.places === null ? id - this.lowest : (this.places.get(id) ?? -1);
   }
 
-  /** Null if it is none of the nodes. */
+  /** Null if there is no such node. */
   find(id: NodeId): SimulatedNode<V> | null {
     const place = this.placeOf(id);
     return (place >= 0 ? this.nodes[place] : undefined) ?? null;
   }
 
-  /** @throws UsageError unless it is one of the nodes. */
+  /** @throws UsageError if there is no such node */
   node(id: NodeId): SimulatedNode<V> {
     const found = this.find(id);
     if (found !== null) return found;
@@ -47,7 +47,7 @@ export class Population<V extends Vocabulary> {
     throw new UsageError("unknown-node", unexpected("the node", `one of ${known}`, id));
   }
 
-  /** @throws UsageError unless it is alive. */
+  /** @throws UsageError if the node is not alive */
   aliveNode(id: NodeId): SimulatedNode<V> & { state: StateOf<V> } {
     const found = this.node(id);
     if (found.state === undefined)
@@ -55,7 +55,7 @@ export class Population<V extends Vocabulary> {
     return found as SimulatedNode<V> & { state: StateOf<V> };
   }
 
-  /** Undefined: it is down. */
+  /** Undefined: the node is down. */
   setState(node: SimulatedNode<V>, state: StateOf<V> | undefined): void {
     node.state = state;
     this.alive = null;
@@ -68,7 +68,7 @@ export class Population<V extends Vocabulary> {
   }
 }
 
-/** What properties see of a population. They may pass `state` on by itself. */
+/** A population as properties see it. A property may pass on `state` as a function. */
 class SeenByProperties<V extends Vocabulary> implements World<StateOf<V>> {
   readonly nodes: readonly NodeId[];
   readonly state: (id: NodeId) => StateOf<V>;
@@ -87,15 +87,15 @@ class SeenByProperties<V extends Vocabulary> implements World<StateOf<V>> {
   }
 }
 
-/** Beyond so many nodes, a list for each would take more memory than everything else together. */
+/** With more nodes, a list for each would take more memory than everything else together. */
 const MANY_NODES = 1_000;
 
-/** The peers of the node that stands at `place` among all, which are `ids`. */
+/** The peers of the node at `place` of `ids`, the list of all nodes. */
 export function peersOf(ids: readonly NodeId[], place: number): readonly NodeId[] {
   return ids.length <= MANY_NODES ? ids.toSpliced(place, 1) : viewWithout(ids, place);
 }
 
-/** Reads like an array, and skips one place of the array that it looks into. */
+/** Behaves like an array, but skips one index of the underlying one. */
 function viewWithout(ids: readonly NodeId[], place: number): readonly NodeId[] {
   const length = ids.length - 1;
   const indexOf = (key: string | symbol): number =>
@@ -111,7 +111,7 @@ function viewWithout(ids: readonly NodeId[], place: number): readonly NodeId[] {
   });
 }
 
-/** By halves: the ids ascend. */
+/** Binary search, since ids ascend. */
 function isAmong(ids: readonly NodeId[], id: NodeId): boolean {
   let [from, to] = [0, ids.length];
   while (from < to) {

@@ -1,7 +1,7 @@
 /**
- * The deterministic simulator: the same handlers as on real processes, in virtual time. Equal options give equal runs,
- * to the byte. A crash loses the node's state, its timers and what is on its way to it, and keeps its journal unless
- * told otherwise. Properties are looked at after every step and every loss, unless told otherwise.
+ * The deterministic simulator runs the same handlers as real processes, in virtual time. Equal options give equal runs, to the
+ * byte. A crash loses the node's state, its timers and the messages in flight to it. By default it keeps the journal, and
+ * properties are evaluated after every step and every loss.
  */
 import { UsageError, unexpected } from "../core/errors.ts";
 import { clone } from "../core/plain.ts";
@@ -19,93 +19,101 @@ import { intoGroups, intoShape, type PartitionShape, type Separation } from "./l
 import { requireSimulationOptions, type SimulationOptions } from "./options.ts";
 import type { SimulatedNode } from "./simulated-node.ts";
 
+/** A violated property. */
 export interface Violation {
   readonly property: string;
   readonly claim: string;
-  /** When it was seen, in virtual milliseconds. */
+  /** When it was detected, in virtual milliseconds. */
   readonly at: number;
-  /** Of a `leadsTo`: the node that has waited longest, and since when. */
+  /** For a `leadsTo`: the node that has waited longest, and since when. */
   readonly waiting?: { readonly node: NodeId; readonly since: number };
 }
 
+/** A running simulation. */
 export interface Simulation<V extends Vocabulary> {
-  /** Virtual milliseconds since the beginning. */
+  /** Virtual milliseconds since the start. */
   readonly now: number;
   readonly world: World<StateOf<V>>;
-  /** Messages sent so far, self-sends not counted, messages to crashed nodes counted. */
+  /** Messages sent so far. Messages to crashed nodes count; messages of a node to itself do not. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
-  /** As how many datagrams they go out where one reaches all others at once, as with IP multicast. */
+  /** The number of datagrams these messages would take if one datagram reaches all nodes, as with IP multicast. */
   readonly datagrams: number;
-  /** How many of them did not arrive: lost on the way, or as their receiver was down. A copy counts by itself. */
+  /** How many copies of messages did not arrive: lost on the way, or because their receiver was down. */
   readonly lost: number;
-  /** How many journal records crashes have taken that were not durable. */
+  /** How many journal records were lost in crashes because they were not durable. */
   readonly lostRecords: number;
-  /** Whether nothing is left to happen, unless somebody does something from outside. */
+  /** Whether nothing is left to happen without outside input. */
   readonly isOver: boolean;
-  /** Names of properties that were looked at where they speak: `sometimes` has been seen, `quiescent` was judged at a rest. */
+  /** Names of properties that were actually evaluated: `sometimes` that came true, and `quiescent` in a quiescent state. */
   readonly seen: ReadonlySet<string>;
   /** The first violation of each property. */
   readonly violations: readonly Violation[];
-  /** What a node has emitted since its last start. */
+  /** The events that a node has emitted since its last start. */
   events(node: NodeId): readonly EventOf<V>[];
-  /** What a node has answered since its last start, to commands that carry a `request`. */
+  /** A node's replies since its last start to commands that carry a `request`. */
   replies(node: NodeId): readonly Answer<V>[];
-  /** The violations so far, what should hold in the end and does not hold now, and who still waits for a `leadsTo`. */
+  /**
+   * The violations so far, and the properties that are unfulfilled now: `eventually` properties and open `leadsTo` obligations.
+   */
   verdict(): readonly Violation[];
-  /** Makes a node alive without starting it, as if it had been running idly before the story begins. */
+  /** Makes a node alive without running `start`, as if it had been running idly before. */
   wake(node: NodeId): void;
   /**
-   * Starts a node, or starts it again after a crash: its journal is replayed first.
-   * @throws EnvironmentError if its journal is damaged; the node stays down.
+   * Starts a node, or restarts it after a crash, which first replays its journal.
+   * @throws EnvironmentError if its journal is damaged. The node stays down.
    */
   start(node: NodeId): void;
   /**
-   * The journal is kept, unless `fate` says otherwise. Done by a listener to an entry or an event while the node takes
-   * a step, it breaks the step off: the node does nothing more of it.
-   * @throws UsageError for a fate that is none
+   * Crashes a node. Its journal is kept, unless `fate` says otherwise. If an entry or event listener calls this while the node
+   * takes a step, the rest of the step is not executed.
+   * @throws UsageError if the fate is unknown
    */
   crash(node: NodeId, fate?: CrashFate): void;
-  /** The node stands still: messages, timers and commands wait in order, and are handled when it resumes. */
+  /** Pauses a node: messages, timers and commands are queued in order, and handled when it resumes. */
   pause(node: NodeId): void;
   resume(node: NodeId): void;
-  /** From now on the node's timers, those that run included, go at `rate` times the speed of the others'. */
+  /** Sets the speed of the node's clock relative to the others. It also affects running timers. */
   clockRate(node: NodeId, rate: number): void;
   command(node: NodeId, command: CommandOf<V>): void;
-  /** From now on, messages from `from` to `to` are lost. What is on its way arrives. */
+  /** Drops later messages from `from` to `to`. Messages in flight arrive. */
   cut(from: NodeId, to: NodeId): void;
   mend(from: NodeId, to: NodeId): void;
-  /** From now on, no message goes from one group to another. Nodes in no group form one of their own. */
+  /** Drops later messages between groups. Nodes in no group form one of their own. */
   partition(groups: readonly (readonly NodeId[])[]): void;
   partitionShape(shape: PartitionShape): void;
   /** Mends all cuts and ends the partition. */
   heal(): void;
-  /** Changes what is true of a link; what is not named stays. */
+  /** Changes the model of a link. Fields that are not given stay. */
   setLink(from: NodeId, to: NodeId, model: Partial<LinkModel>): void;
-  /** Takes one step: whatever is next in time happens. False when nothing is left, or nothing until `untilMs`. */
+  /** Handles the next event. Returns false if there is none, or none until `untilMs`. */
   step(untilMs?: number): boolean;
   /**
-   * Runs until nothing is left to happen, or until `untilMs`; the clock then stands at `untilMs`.
-   * @throws UsageError if it goes on and on, and no time is given
+   * Runs until nothing is left to happen, or until `untilMs`. The clock is then at `untilMs`.
+   * @throws UsageError if the run does not end and no time is given
    */
   run(untilMs?: number): void;
   /**
-   * Begins where `snapshot` was taken. Messages that were in flight keep their ids and are given new delays.
-   * @throws UsageError unless nothing has happened yet and the nodes are the same.
+   * Starts from a snapshot. Messages in flight keep their ids and get new delays.
+   * @throws UsageError if the simulation has already begun, or the nodes differ
    */
   adopt(snapshot: Snapshot<V>): void;
 }
 
-/** @throws UsageError for an option that is out of range. */
+/**
+ * Creates a simulation.
+ *
+ * @throws UsageError if an option is invalid
+ */
 export function simulation<V extends Vocabulary>(options: SimulationOptions<V>): Simulation<V> {
   requireSimulationOptions(options);
   return new KernelSimulation(options);
 }
 
-/** What has more happenings has periodic timers, and never comes to rest. */
+/** A run with more events has periodic timers and never becomes quiescent. */
 const MAX_HAPPENINGS = 10_000_000;
 const MAX_HAPPENINGS_PER_NODE = 1_000;
 
-/** To be called at each happening of a run to `untilMs`. It throws a UsageError at the first too many of a run without end. */
+/** Returns a function to call at each event of a run to `untilMs`. It throws a UsageError once a run without end has too many. */
 export function patience(
   nodes: number,
   untilMs: number,
@@ -122,16 +130,16 @@ export function patience(
   };
 }
 
-/** Something that will happen, and its place among what happens at the same moment. */
+/** A future event, and its order among simultaneous ones. */
 interface Planned {
   readonly order: number;
   readonly plan: () => void;
 }
 
-/** Nodes count theirs from 0. */
+/** Real incarnations count from 0. */
 const NO_LIFE = -1;
 
-/** What is done to the nodes and links of a kernel, and what is to be seen of it. */
+/** The public interface of a kernel. */
 class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   readonly world: World<StateOf<V>>;
   readonly #protocol: Protocol<V>;
@@ -312,7 +320,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
       const arrival = link.arrival(message, at, delayMs ?? link.carrier.travel());
       planned.push({ order, plan: () => this.#kernel.carry(receiver, from, id, message, arrival, life) });
     }
-    // Infinity less itself is no number, and no order.
+    // Infinity minus itself is NaN, which is not an order.
     for (const { plan } of planned.toSorted((a, b) => (a.order === b.order ? 0 : a.order - b.order))) plan();
   }
 
@@ -332,7 +340,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     return this.#kernel.population.aliveNode(id);
   }
 
-  /** `idle`: as if it always had been up, so that its `start` does not run. */
+  /** `idle`: as if it had always been up, so `start` does not run. */
   #boot(id: NodeId, idle: { idle?: true }): SimulatedNode<V> {
     const node = this.#node(id);
     if (node.state !== undefined) throw new UsageError("node-up", `expected node ${id} to be down, but it is alive`);
@@ -340,7 +348,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     requirePlainState(state, id, "after init");
     for (const record of node.journal?.replay(id) ?? []) this.#kernel.run(node, state, { kind: "replay", record });
     this.#kernel.population.setState(node, state);
-    // What was sent to it while it was down does not reach its next life either.
+    // Messages sent while it was down do not reach it after the restart either.
     if (node.incarnation > 0) node.incarnation += 1;
     node.events = null;
     node.replies = null;
@@ -361,7 +369,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     node.isPaused = false;
     node.isBusy = false;
     this.#watch.forget(id);
-    // After a crash within a step not all that the step journals may be there.
+    // After a crash within a step, some of the step's records may be missing.
     const isWhole = damage === null && (node.journal === null || how.withinStep === undefined);
     const left = isWhole ? {} : { journal: node.journal?.legible ?? [] };
     kernel.record({ at: kernel.now, node: id, kind: "crash", ...left, ...how });
@@ -383,7 +391,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
     }
   }
 
-  /** Its timers are still to be armed. */
+  /** Returns its timers, which still have to be armed. */
   #adoptNode({ id, state, journal, timers, busyMs = 0 }: NodeSnapshot<V>): Planned[] {
     const kernel = this.#kernel;
     const node = this.#node(id);

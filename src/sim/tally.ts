@@ -1,9 +1,9 @@
-/** How many messages were sent, together and by type, and how many of them arrived. */
+/** Counts messages that were sent, in total and by type, and messages that arrived. */
 import type { Tagged } from "../core/protocol.ts";
 import { unwrapped } from "../core/wrapping.ts";
 import type { TraceEntry } from "../trace/entry.ts";
 
-/** Of what a part of an assembly sent, the part's own type counts, however deep the parts are nested. */
+/** For a message of a part of an assembly, the type inside all wrappings. */
 const typeOf = (message: Tagged): string => unwrapped(message).type;
 
 export interface MessageCounts {
@@ -13,7 +13,7 @@ export interface MessageCounts {
 
 export class Tally {
   total = 0;
-  /** How many times one node spoke to all others at once. */
+  /** How many times a node sent to all others at once. */
   broadcasts = 0;
   readonly #counts = new Map<string, { count: number }>();
   #lastType = "";
@@ -39,7 +39,7 @@ export class Tally {
   }
 }
 
-/** Sees a trace and knows which messages never arrived: one that was sent twice and arrived once did. */
+/** Reads a trace and finds messages that never arrived. A duplicated message with one arrival counts as arrived. */
 export class LostMessages {
   readonly #inFlight = new Map<string, string>();
   readonly #lost = new Map<string, string>();
@@ -56,7 +56,7 @@ export class LostMessages {
     }
   }
 
-  /** The same counts without the messages that never arrived. */
+  /** The counts without messages that never arrived. */
   without({ total, byType }: MessageCounts): MessageCounts {
     const left = { ...byType };
     for (const type of this.#lost.values()) left[type] = (left[type] ?? 0) - 1;

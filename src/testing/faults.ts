@@ -23,13 +23,14 @@ export const faultKinds = [
   "slow-disk",
   "full-disk",
 ] as const;
+/** A kind of random fault. */
 export type FaultKind = (typeof faultKinds)[number];
 
 /** Which random faults occur, and for how long. */
 export interface FaultOptions {
   /** The kinds that may be drawn. Default: all. */
   readonly kinds?: readonly FaultKind[];
-  /** The period in which faults begin. After it, all faults end. Default 5,000. */
+  /** How long faults may begin. Then all faults end. Default 5,000. */
   readonly forMs?: number;
 }
 

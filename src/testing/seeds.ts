@@ -10,10 +10,9 @@ const NUMBER_VARIABLE = "COTERIE_SEEDS";
 export const replayedSeed = (): number | null => numberIn(VARIABLE);
 
 /**
- * The seeds 1 to `count`, or to `COTERIE_SEEDS`; or only that of `COTERIE_SEED`.
+ * The seeds 1 to `count`, or to `COTERIE_SEEDS`; or only the seed in `COTERIE_SEED`.
  *
- * @example
- * for (const seed of seeds(1_000)) await simulate({ members: 3, seed, faults: "random" }).run(test);
+ * @example for (const seed of seeds(1_000)) await simulate({ members: 3, seed, faults: "random" }).run(test);
  */
 export function seeds(count: number): number[] {
   const one = replayedSeed();

@@ -26,7 +26,7 @@ export interface ClientOptions {
    * free id.
    */
   readonly machine?: NodeId | undefined;
-  /** What its process does once it has connected. It uses the world's timers, and ends when the process ends. */
+  /** The program that its process runs once it has connected. It uses the world's timers, and ends when the process ends. */
   readonly program?: ((client: Client, process: ProcessTools) => unknown) | undefined;
   /** The members that it tries first. Default: all. */
   readonly members?: readonly NodeId[] | undefined;
@@ -102,7 +102,7 @@ export class SimulatedClients {
     return this.#machines.get(id);
   }
 
-  /** @throws UsageError if the id is not that of a client */
+  /** @throws UsageError if the id is not a client's */
   machineFor(id: NodeId = this.#next()): { machine: ClientMachine; isNew: boolean } {
     if (!Number.isSafeInteger(id) || id < FIRST_CLIENT_MACHINE)
       throw new UsageError("bad-option", unexpected("machine", `a whole number from ${FIRST_CLIENT_MACHINE} on`, id));

@@ -226,7 +226,7 @@ export class FileContent {
     };
   }
 
-  /** Of the unsynced changes, the first ones survive, the next one is torn, and later ones are lost. */
+  /** The first unsynced changes survive, the next one is torn, and later ones are lost. */
   losePower(chance: Random): void {
     const lost = this.#unsynced.map(({ change }) => change);
     for (const { takeBack } of this.#unsynced.reverse()) takeBack();

@@ -12,7 +12,7 @@ import type { Machine, SimulatedNetwork } from "./simulated-network.ts";
 import { type ClockRate, SimulatedProcess } from "./simulated-process.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** What all machines share. */
+/** The environment that all machines share. */
 export interface Surroundings {
   readonly time: VirtualTime;
   readonly network: () => SimulatedNetwork;

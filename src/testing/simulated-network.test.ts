@@ -13,7 +13,7 @@ interface Side {
   network: Network;
 }
 
-/** Two machines; records what a stream to the second delivers, with the times. */
+/** Two machines; records the bytes that a stream delivers to the second, with the times. */
 function twoMachines(seed = 1) {
   const time = new VirtualTime();
   const chance = random(seed);

@@ -21,7 +21,7 @@ import type { VirtualTime } from "./virtual-time.ts";
 export interface LinkModel {
   /** How long a packet takes. Default: 0.2 to 2 ms. */
   readonly delayMs?: Delay;
-  /** The share of packets that are lost, from 0 to less than 1. Default 0. */
+  /** The share of lost packets, from 0 to less than 1. Default 0. */
   readonly loss?: number;
   /** The bandwidth. Default: unlimited. */
   readonly bytesPerMs?: number;

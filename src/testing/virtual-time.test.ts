@@ -77,7 +77,7 @@ describe("virtual time", () => {
     await expect(time.drive(() => new Promise(() => {}), 5_000)).rejects.toMatchObject({ code: "world-too-long" });
   });
 
-  test("ends a run in which an event repeats itself without waiting", async () => {
+  test("ends a run if an event repeats itself without waiting", async () => {
     const time = new VirtualTime();
     const again = (): void => void time.after(0, again);
     again();

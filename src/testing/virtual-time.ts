@@ -1,6 +1,6 @@
 /**
- * Virtual time: events happen one at a time, in the order in which they are due, and the clock jumps from one to the next.
- * All promises that an event settled run to completion before the next event: each event has its own turn of the real event
+ * Virtual time: events happen one at a time, in the order of their due times, and the clock jumps from one to the next. All
+ * promises that an event settled run to completion before the next event: each event has its own turn of the real event
  * loop, the only real asynchrony. So code with promises runs in one order only.
  */
 import { InvariantViolation, UsageError, unexpected } from "../core/errors.ts";
@@ -61,7 +61,7 @@ export class VirtualTime {
     return this.at(this.now + delayMs, run, place);
   }
 
-  /** Events due at the same time run in the order in which they were scheduled. */
+  /** Events due at the same time run in scheduling order. */
   at(time: number, run: () => void, place: Place | null = null): Due {
     const scheduled = new Scheduled(run, place);
     this.again(time, scheduled);

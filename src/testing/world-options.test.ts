@@ -3,7 +3,7 @@ import { simulate } from "./index.ts";
 
 const world = (more = {}) => simulate({ members: 1, ...more });
 
-describe("what a world is told is refused if it cannot be, with a hint", () => {
+describe("invalid options of a world are rejected, with a hint", () => {
   const all = "members, seed, program, faults, network, disk, drift, join, release";
   const kinds = "crash, kill, pause, partition, cut, slow, lossy, slow-disk, full-disk";
   const speeds = "expected drift of simulate() to be an object from id to a finite number > 0";
@@ -67,7 +67,7 @@ describe("what a world is told is refused if it cannot be, with a hint", () => {
 
 describe("timers", () => {
   const odd = [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31];
-  test.each(odd)("of a world that are given %s wait for 1 ms, as Node's do", async (ms) => {
+  test.each(odd)("of a world with %s wait for 1 ms, like Node's", async (ms) => {
     const it = world();
     await it.run(async () => {
       const began = it.now();
@@ -77,7 +77,7 @@ describe("timers", () => {
     });
   });
 
-  test.each(odd)("of a process that are given %s wait for little more", async (ms) => {
+  test.each(odd)("of a process with %s wait for little more", async (ms) => {
     const seen: number[] = [];
     const it = simulate({
       members: 1,

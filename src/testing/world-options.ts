@@ -14,7 +14,7 @@ export interface WorldOptions {
   readonly members: number | readonly NodeId[];
   /** Default: the value of `COTERIE_SEED`, or 1. */
   readonly seed?: number | undefined;
-  /** What each member's process does once it has joined, again after each restart. */
+  /** The program that each member's process runs once it has joined, again after each restart. */
   readonly program?: Program | undefined;
   /**
    * `random`: machines crash, processes are paused, and links are cut, slow or lossy, as the seed decides. Default: no

@@ -233,7 +233,7 @@ export class World {
 
   /**
    * Connects a client, on a machine of its own, like `connect()`. From the first client on, all members serve clients.
-   * Random faults pause it and affect its links, like those of members. If its machine is killed or crashes, none of its
+   * Random faults pause it and affect its links, as they do for members. If its machine is killed or crashes, none of its
    * code runs.
    * @throws CoordinationError `no-endpoint`
    */
@@ -375,7 +375,7 @@ export class World {
     this.#links.mend();
   }
 
-  /** Sets the behavior of the link from one machine to another. Without a model: that of the option `network`. */
+  /** Sets the behavior of the link from one machine to another. Without a model: as in the option `network`. */
   link(from: NodeId, to: NodeId, model?: LinkModel): void {
     if (model !== undefined) requireLink(model);
     this.#links.set(this.#anyMachine(from).id, this.#anyMachine(to).id, model);

@@ -85,7 +85,7 @@ export type ReplayVerdict = "holds" | "violated" | "unknown";
 export interface ReplayFinding<V extends Vocabulary> {
   readonly property: Property<V>;
   readonly verdict: ReplayVerdict;
-  /** The index of the entry after which it was first violated, or since when it is open. Null if there is none. */
+  /** The index of the first entry with a violation after it, or of the entry since when it is open. Null if there is none. */
   readonly entry: number | null;
   /** The node whose obligation is open. Null if it concerns all nodes. */
   readonly node: NodeId | null;

@@ -1,12 +1,12 @@
-/** What a piece of work costs, such as an election or an entry: as the laboratory and the live page count it. */
+/** The cost of an election, entry, multicast or decision, as the laboratory and the live page count it. */
 
 export interface Work {
   readonly name: "election" | "entry" | "multicast" | "decision";
-  /** How many there have been, including the one that is under way. */
+  /** The number so far, including the current one. */
   readonly count: number;
-  /** Of the last election; of the others the mean. */
+  /** For an election, the last one; otherwise the mean. */
   readonly messages: number;
-  /** Whether the last election has ended, or all entries have. */
+  /** Whether the last election, or every entry, is complete. */
   readonly isOver: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface Period {
   readonly to: number;
 }
 
-/** Periods that overlap, or are at most `apart` from each other, become one. Ascending. */
+/** Merges periods that overlap or are at most `apart` from each other. Ascending. */
 export function merged(periods: readonly Period[], apart = 0): Period[] {
   const found: { from: number; to: number }[] = [];
   for (const { from, to } of periods.toSorted((a, b) => a.from - b.from)) {

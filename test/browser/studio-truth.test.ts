@@ -82,11 +82,11 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
     const sinceThePause = async () => /[\s\S]*(?=node 2 was paused)/.exec(await studio.log())?.[0] ?? "";
     await expect.poll(async () => whoIn(await sinceThePause(), "suspects? node 2")).toEqual(["0", "1"]);
     await cluster.act({ type: "resume", node: 2 });
-    await expect.poll(() => studio.log()).toMatch(/hears? from node 2 again[\s\S]*node 2 resumed/);
+    await expect.poll(() => studio.log()).toMatch(/trusts? node 2 again[\s\S]*node 2 resumed/);
     const [after = "", before = ""] = (await studio.log()).split("node 2 resumed");
-    expect(after).toMatch(/hears? from node 2 again/);
+    expect(after).toMatch(/trusts? node 2 again/);
     // What it had sent before it was paused may be read late, so that it is heard of and suspected again.
-    expect(/(suspects?|hears? from) node 2/.exec(before)?.[1]).toMatch(/suspect/);
+    expect(/(suspects?|trusts?) node 2/.exec(before)?.[1]).toMatch(/suspect/);
     expect(before).toMatch(/suspects? node 2[\s\S]*node 2 was paused/);
   });
 });

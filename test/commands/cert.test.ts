@@ -106,7 +106,7 @@ describe("certificates of members", () => {
     const other = mkdtempSync(join(folder, "elsewhere-"));
     const { code, stderr } = await coterie("cert", "1", "--out", other, "--renew");
     expect(code).toBe(2);
-    expect(stderr).toContain("with which --renew signs, and neither is there: name the folder that has them");
+    expect(stderr).toContain("with which --renew signs, got neither: name the folder that has them");
     expect(readdirSync(other)).toEqual([]);
     rmSync(other, { recursive: true });
   });
@@ -117,7 +117,7 @@ describe("certificates of members", () => {
     writeFileSync(join(other, "node-1.pem"), "no certificate");
     const { code, stderr } = await coterie("cert", "1", "--out", other, "--renew");
     expect(code).toBe(2);
-    expect(stderr).toContain(`node-1.pem to be a certificate, whose names are kept, or --host to say them`);
+    expect(stderr).toContain(`node-1.pem to be a certificate, whose names are kept: pass the names with --host`);
     expect(readFileSync(join(other, "node-1.pem"), "utf8")).toBe("no certificate");
     expect((await coterie("cert", "1", "--out", other, "--renew", "--host", "db1")).code).toBe(0);
     rmSync(other, { recursive: true });
@@ -148,7 +148,7 @@ describe("certificates of members", () => {
     }
     const nobody = await make();
     expect(nobody.code).toBe(2);
-    expect(nobody.stderr).toContain("expected members' ids, or --client");
+    expect(nobody.stderr).toContain("expected ids of members, or --client");
     rmSync(other, { recursive: true });
   });
 
@@ -176,7 +176,7 @@ describe("certificates of members", () => {
     rmSync(join(other, "ca.key"));
     const { code, stderr } = await coterie("cert", "2", "--out", other);
     expect([code, readdirSync(other).includes("node-2.pem")]).toEqual([2, false]);
-    expect(stderr).toContain("or neither, and only one of them is there");
+    expect(stderr).toContain("or neither, got one of them");
     expect((await coterie("cert", "two", "--out", other)).code).toBe(2);
     rmSync(other, { recursive: true });
   });

@@ -69,7 +69,7 @@ describe("what the checker says of the protocols", () => {
     const { code, stdout } = await coterie("check", "paxos", "--propose", "0,1", "--max-states", "20000");
     expect(code).toBe(1);
     expect(stdout).toMatch(/✗ violated {2}termination/);
-    expect(stdout).toMatch(/… and so on from step \d+, for ever/);
+    expect(stdout).toMatch(/… and so on from step \d+, forever/);
   });
 
   test("random strategies find, shrink, and prove nothing; equal seeds say the same", async () => {
@@ -118,10 +118,8 @@ describe("what is not looked at is never a pass", () => {
   test("an unknown answer says what to do next", async () => {
     const next = async (words: string): Promise<string> =>
       (await coterie("check", "ricart-agrawala", ...words.split(" "))).stdout.replaceAll(/\s+/g, " ");
-    expect(await next("--max-states 50")).toContain("with fewer nodes or faults it may be looked at as a whole;");
-    expect(await next("--max-depth 3")).toContain(
-      "raise the bounds; --strategy pct searches some long runs",
-    );
+    expect(await next("--max-states 50")).toContain("use fewer nodes or faults for a complete search;");
+    expect(await next("--max-depth 3")).toContain("raise the bounds; --strategy pct searches some long runs");
     expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find some;");
   });
 
@@ -186,7 +184,7 @@ test("a counterexample is a trace file: `coterie trace` follows it to the same v
 test.each(["check", "check-history"])("coterie %s --help shows an example", async (command) => {
   const { code, stdout } = await coterie(command, "--help");
   expect(code).toBe(0);
-  expect(stdout).toContain(`Example:\n  $ coterie ${command} `);
+  expect(stdout).toContain(`Examples:\n  $ coterie ${command} `);
 });
 
 async function refused(...args: string[]): Promise<string> {
@@ -200,22 +198,13 @@ test.each([
   ["check", "missing required argument 'protocol'"],
   ["check bully --call 7", "expected --call to be nodes from 0 to 2, got 7"],
   ["check bully --timers fast", 'expected --timers to be free, quiet, rounds or never, got "fast"'],
-  [
-    "check bully --seed 3",
-    "expected --seed to come with --strategy random, pct or swarm: bfs looks at every run, whatever the seed",
-  ],
-  [
-    "check bully --workers 2",
-    "expected --workers to come with --strategy random, pct or swarm: bfs has to know of each state whether it was seen, which one thread keeps",
-  ],
+  ["check bully --seed 3", "expected --strategy random, pct or swarm with --seed, since bfs searches every run"],
+  ["check bully --workers 2", "expected --strategy random, pct or swarm with --workers, since bfs runs on one thread"],
   [
     "check bully --strategy pct --max-states 9",
-    "expected --max-states with --strategy bfs or dfs: random runs are bounded by --runs and --steps",
+    "expected --strategy bfs or dfs with --max-states: random runs are bounded by --runs and --steps",
   ],
-  [
-    "check bully --fewest-faults",
-    "expected faults with --fewest-faults, such as --crashes 2 --losses 2",
-  ],
+  ["check bully --fewest-faults", "expected faults with --fewest-faults, such as --crashes 2 --losses 2"],
   [
     "check bully --property E9",
     'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E9"',
@@ -265,7 +254,7 @@ describe("check-history", () => {
   test("one that could not: what has no place, in words, as a picture, and for machines", async () => {
     const file = edn(...write, ...read(2));
     const { code, stdout, stderr } = await coterie("check-history", file, "--model", "register");
-    expect({ code, stderr }).toEqual({ code: 1, stderr: "coterie: the history is not linearizable\n" });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     expect(stdout).toContain("read → 2 (process 1, line 3) has no place.");
     expect(stdout).toContain("╞ read → 2 ✗═╡");
     const { stdout: json } = await coterie("check-history", file, "--model", "register", "--json");
@@ -302,6 +291,6 @@ test("a file that cannot be written is refused before the search, whatever it wo
     expect(await coterie("check", "ricart-agrawala", "--nodes", "2", option, file)).toEqual({
       code: 2,
       stdout: "",
-      stderr: `coterie: expected ${option} to be a file that can be written, got "${file}" (ENOENT)\n`,
+      stderr: `coterie: expected ${option} to be a writable file, got "${file}" (ENOENT)\n`,
     });
 });

@@ -20,12 +20,18 @@ function linesOf(file: string): [string, string][] {
 
 const lines = [
   ...["verify/checking.md", "learn/flp.md", "learn/agreement.md"],
-  ...["internals/protocols/elected-server-checked.md", "learn/protocols/flood-set.md", "learn/protocols/interactive-consistency.md"],
+  ...[
+    "internals/protocols/elected-server-checked.md",
+    "learn/protocols/flood-set.md",
+    "learn/protocols/interactive-consistency.md",
+  ],
 ].flatMap(linesOf);
 
 test("there are some", () => {
   expect(linesOf("verify/checking.md").length).toBeGreaterThanOrEqual(5);
-  expect(linesOf("internals/protocols/elected-server-checked.md")).toEqual([["check elected-server --nodes 2", "violated"]]);
+  expect(linesOf("internals/protocols/elected-server-checked.md")).toEqual([
+    ["check elected-server --nodes 2", "violated"],
+  ]);
 });
 
 test.each(lines)("coterie %s: %s", async (words, verdict) => {

@@ -129,7 +129,7 @@ describe("coterie new", () => {
     const out = join(elsewhere, "here");
     const { code, stdout } = await coterie("new", "election", "my-election", "--out", out);
     expect(code).toBe(0);
-    expect(stdout).toContain("It runs already. Next:");
+    expect(stdout).toContain("It runs already. Next steps:");
     expect(readdirSync(out, { recursive: true, encoding: "utf8" }).sort()).toEqual([
       "my-election.test.ts",
       "my-election.ts",
@@ -151,18 +151,18 @@ describe("coterie new", () => {
       'expected the family to be one of election, mutex, multicast, consensus, membership, got "mutexes"',
     ],
     [["mutex", "Suzuki"], "expected the name to be lower-case words with hyphens"],
-    [["election", "bully"], "expected no algorithm named bully: choose another name"],
+    [["election", "bully"], "expected a new name, got bully, which an algorithm has: choose another"],
     [["mutex"], "missing required argument 'name'"],
-    [["mutex", "class"], "expected the name to be no word that JavaScript keeps for itself"],
+    [["mutex", "class"], "expected the name to be a name that JavaScript does not reserve"],
     [
       ["mutex", "protocol", "--out", "build/x"],
-      "expected the name to be another one: the code calls something else protocol",
+      "expected the name to be another one, since the code already uses protocol",
     ],
     [
       ["mutex", "fresh", "--out", "build/x", "--summary", "a */ b"],
       'expected --summary to be one line without */, got "a */ b"',
     ],
-    [["mutex", "fresh", "--out", "package.json"], "expected the place to be a folder that can be written"],
+    [["mutex", "fresh", "--out", "package.json"], "expected the folder to be writable"],
   ])("%j is refused, and nothing is written", async (words, sentence) => {
     const { code, stderr } = await coterie("new", ...words);
     expect(code).toBe(2);

@@ -1,5 +1,5 @@
 /** `coterie status`: how it ends. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -48,7 +48,7 @@ test("one of three members of join() knows no leader, as it reaches no majority"
     const ended = await coterie("status", "--config", configOf({ cluster: "alone", members: entries }));
     expect(ended).toMatchObject({
       code: 1,
-      stderr: "coterie: member 1 knows no leader: member 1 hears of no majority\n",
+      stderr: "coterie: member 1 knows no leader: member 1 does not reach a majority\n",
     });
     expect(ended.stdout).toMatch(/^1 +\d+ +running +- +no$/m);
   } finally {
@@ -65,12 +65,12 @@ test("members of a protocol are to know of a leader where it has one", async () 
   };
   expect(await status({ role: "idle", leader: null })).toMatchObject({
     code: 1,
-    stderr: "coterie: members 0 and 1 know of no leader\n",
+    stderr: "coterie: members 0 and 1 know no leader\n",
   });
   expect(await status({ role: "idle" })).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("the tables in its help are as it prints them", async () => {
+test("the tables in the reference are as it prints them", () => {
   const node = (id: number) => {
     const address = `127.0.0.1:${7_100 + id}`;
     return { id, pid: 4_710 + id, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [] };
@@ -93,6 +93,6 @@ test("the tables in its help are as it prints them", async () => {
       }).sections,
     ),
   );
-  const indented = picture.replaceAll(/^(?=.)/gm, "  ");
-  expect((await coterie("status", "--help")).stdout).toContain(indented);
+  const page = readFileSync(new URL("../../docs/reference/commands.md", import.meta.url), "utf8");
+  expect(page).toContain(`$ npx coterie status --config cluster.json\n${picture}`);
 });

@@ -89,7 +89,7 @@ test("a file that was cut short is read up to there, and that is said", async ()
   const { code, stdout, stderr } = await coterie("trace", torn, "--json");
   expect(code).toBe(0);
   expect(stdout.trimEnd().split("\n")).toEqual(lines.slice(0, -1));
-  expect(stderr).toBe("coterie: the last line was cut short and is left out: the recorder was killed\n");
+  expect(stderr).toBe("coterie: the last line is incomplete and left out: the recorder was killed\n");
 });
 
 const changed = (number: number, change: (line: string) => string): string =>
@@ -117,8 +117,8 @@ test("a file that is no trace is refused in one sentence with line and field", a
 test("words that make no sense are refused", async () => {
   const refusals: readonly (readonly [string, string])[] = [
     ["--svg --png", "expected --svg or --png, got both"],
-    ["--stats --until 500", "expected --stats to be absent beside --until: it follows the whole run"],
-    ["--check --until 500 --hide beat", "expected --hide to be absent beside --check: it follows the whole run"],
+    ["--stats --until 500", "expected --stats to be absent with --until, which replays the whole run"],
+    ["--check --until 500 --hide beat", "expected --hide to be absent with --check, which replays the whole run"],
     ["--width 900", "expected --width with --svg or --png"],
     ["--from soon", 'expected --from to be a time in milliseconds, got "soon"'],
     ["--from 9 --to 3", "expected --to to be at least --from, 9, got 3"],

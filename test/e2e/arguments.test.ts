@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { protocolNames } from "../../src/protocols/index.ts";
 import { coterie } from "../commands/run-here.ts";
 import { freePortWith } from "../network/free-ports.ts";
 import { ClusterUnderTest, endAll, occupyPort } from "./cluster-under-test.ts";
@@ -35,7 +34,10 @@ test.each([
   ["up --port 99999", 'expected --port to be 0 or a port up to 65535, got "99999"'],
   ["up --port 65535", "expected --port to be at most 65430 for 5 members, got 65535"],
   ["up --port http", 'expected --port to be 0 or a port up to 65535, got "http"'],
-  ["up --protocol paxxos", `expected the protocol to be one of ${protocolNames.join(", ")}, got "paxxos"`],
+  [
+    "up --protocol paxxos",
+    'expected the protocol to be a name that `coterie protocols` lists, got "paxxos" (did you mean paxos?)',
+  ],
   ["up --name=", 'expected --name to be a name, got ""'],
   ["node", "required option '--config <file>' not specified"],
   ["node --config x.json", "required option '--id <n>' not specified"],
@@ -58,7 +60,7 @@ describe("a taken port", () => {
     for (const base of bases.map((offset) => port + offset)) {
       expect(await refused("up", "--nodes", "3", "--port", String(base))).toBe(
         `port ${port} is taken, and 3 members need ports ${base} to ${base + 103}: ` +
-          "stop what listens there, or choose others with --port (0: any that are free)",
+          "stop the program that listens there, or choose others with --port (0: any free ports)",
       );
     }
     release();
@@ -125,7 +127,7 @@ test.each([
 ])("coterie %s %s shows an example", async (...words) => {
   const { code, stdout, stderr } = await coterie(...words);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  expect(stdout).toContain("Example:\n  $ ");
+  expect(stdout).toContain("Examples:\n  $ ");
 });
 
 test("coterie --version", async () => {

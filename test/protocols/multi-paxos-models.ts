@@ -1,8 +1,10 @@
-/** Multi-Paxos in states that take long to reach: for explorations. */
+/** Initial states of Multi-Paxos that explorations could reach only slowly. */
 import type { Protocol } from "../../src/core/protocol.ts";
 import type { MultiPaxos } from "../../src/protocols/consensus/multi-paxos/multi-paxos.ts";
 
-/** What nodes 1 and 2 have accepted in ballot 2 is chosen, and node 1 knows it. Node 0 has accepted something else in ballot 1. */
+/**
+ * The value that nodes 1 and 2 accepted in ballot 2 is chosen, and node 1 knows it. Node 0 accepted another value in ballot 1.
+ */
 export function inTwoBallots(whole: Protocol<MultiPaxos>): Protocol<MultiPaxos> {
   const accepted = (round: number, node: number) => {
     const ballot = { round, node };

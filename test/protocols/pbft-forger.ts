@@ -1,4 +1,4 @@
-/** A replica of PBFT that forges what proves a view change: new views, and certificates in view changes. */
+/** A PBFT replica that forges the proofs of a view change: new views, and certificates in view changes. */
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
 import { idealSignatures, sign } from "../../src/core/signatures.ts";
 import type { ByzantineBehaviour } from "../../src/protocols/byzantine.ts";
@@ -7,7 +7,7 @@ import type { Assignment, Certificate, NewView, Pbft } from "../../src/protocols
 
 type Message = Pbft["message"];
 
-/** Forged messages, by what is wrong with them. Every signature in them is the liar's own, or one that it has seen. */
+/** Forged messages by name. Every signature in them is the forger's own or one that it has received. */
 export function forgeries(liar: NodeId): Readonly<Record<string, (message: Message) => Message | null>> {
   const signer = { self: liar, signatures: idealSignatures(liar) };
   const nothing = (value: Assignment) => sign(signer, prePrepareShape, { ...value, digest: NOTHING });
@@ -43,7 +43,7 @@ export function forgeries(liar: NodeId): Readonly<Record<string, (message: Messa
   };
 }
 
-/** Sends each receiver what its algorithm sends, or one of these forgeries of it. */
+/** Sends each receiver its algorithm's message, or a forgery of it. */
 export function forger(liar: NodeId, names: readonly string[] = Object.keys(forgeries(liar))): ByzantineBehaviour {
   const all = forgeries(liar);
   return {

@@ -1,13 +1,14 @@
 /**
- * Links as real processes have them, for the simulator, whose cuts and losses take messages for good: what one node sends to
- * another is numbered, acknowledged and sent again, so that it arrives once and in order while both live on. What was meant
- * for a life that has ended is lost. What is broadcast is a datagram, and stays at the mercy of the network.
+ * Reliable links for the simulator, whose cuts and losses drop messages for good. Like the links between real processes, they
+ * number,
+ * acknowledge and resend messages between two nodes, so that each arrives once and in order while both are running. Messages to
+ * an earlier incarnation are lost. Broadcasts are datagrams and stay unreliable.
  */
 import type { Context, MessageOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { changedContext } from "../../src/protocols/contexts.ts";
 
 interface Link {
-  /** The other's life, as far as it is known: 0 before it has been met. */
+  /** The other node's incarnation; 0 while it is unknown. */
   life: number;
   sent: number;
   unacknowledged: { number: number; body: unknown }[];
@@ -39,7 +40,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
     ctx.setTimer("links", RESEND_MS);
   }
 
-  /** Another life begins with nothing on its way, in either direction. */
+  /** A new incarnation starts with no messages in transit, in either direction. */
   function meet(state: Any, peer: NodeId, life: number): void {
     const known = link(state, peer);
     if (life <= known.life) return;
@@ -84,7 +85,7 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
 
   return {
     ...inner,
-    shapes: { ...inner.shapes, message: {} }, // What it sends is around what the protocol has declared.
+    shapes: { ...inner.shapes, message: {} }, // Its messages wrap those that the protocol has declared.
     init(self: NodeId, peers: readonly NodeId[]) {
       lives += 1;
       return { inner: inner.init(self, peers), life: lives, links: {}, isArmed: false };
@@ -95,8 +96,8 @@ export function linked<V extends Vocabulary>(protocol: Protocol<V>): Protocol<V>
       frame(state: Any, from: NodeId, { life, to, number, body }: Any, ctx: Any) {
         meet(state, from, life);
         const known = link(state, from);
-        if (life < known.life) return; // Of a life that has ended.
-        const isMine = to === state.life; // Sent to nobody it had met, it is sent again to the life that it meets first.
+        if (life < known.life) return; // From an earlier incarnation.
+        const isMine = to === state.life; // If the receiver was unknown, its first incarnation gets the message.
         const isNext = isMine && number === known.received + 1;
         if (isNext) known.received = number;
         ctx.send(from, { type: "acknowledgement", life: state.life, to: life, number: isMine ? known.received : 0 });

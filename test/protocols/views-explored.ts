@@ -1,4 +1,4 @@
-/** Views with nothing above them, as the checker explores them. */
+/** Views without a layer above them, for the checker. */
 import { expect } from "vitest";
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { Model, type Move } from "../../src/check/model.ts";
@@ -7,7 +7,7 @@ import type { CommandOf, NodeId, Property, Protocol } from "../../src/core/proto
 import { natural } from "../../src/core/shape.ts";
 import { type Views, views } from "../../src/protocols/membership/views/agreement.ts";
 
-/** Says that it holds nothing whenever it is asked: what is explored is how views are agreed upon. */
+/** Always reports that it holds no messages. The subject of the exploration is the agreement on views. */
 export type Nothing = {
   state: Record<never, never>;
   command: { type: "flush"; round: number };
@@ -54,7 +54,7 @@ export function told(move: Move<Group>): string {
   return `${move.node} ${what}${move.crashesWithinStep === true ? ", and crashes before its second send" : ""}`;
 }
 
-/** Takes the moves one after the other. */
+/** Replays the moves one after the other. */
 export function follow(options: ExploreOptions<Group>, moves: readonly string[]): Group["state"][] {
   const model = new Model<Group>(options);
   const at = model.initial();

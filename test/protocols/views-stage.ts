@@ -1,4 +1,4 @@
-/** Views with a stand-in for what carries the messages, and a failure detector, in the simulator. */
+/** Views with a stub for the message layer, and a failure detector, in the simulator. */
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../src/core/protocol.ts";
 import { list, natural } from "../../src/core/shape.ts";
@@ -7,7 +7,7 @@ import { type Views, type ViewsOptions, views } from "../../src/protocols/member
 import { type Simulation, simulation } from "../../src/sim/simulation.ts";
 import { logLine } from "../../src/trace/log.ts";
 
-/** Stands in for what carries the messages: counts what it has of each member, from the first on, and delivers nothing. */
+/** A stub for the message layer: counts the messages of each member, from the first on, and delivers nothing. */
 type Store = {
   state: {
     view: number;
@@ -15,7 +15,7 @@ type Store = {
     received: number[];
     wanted: { round: number; cut: number[] } | null;
     isBlocked: boolean;
-    /** What it had of each member when it went from a view to the next. */
+    /** The number of messages of each member when it left a view for the next. */
     went: Record<number, number[]>;
   };
   message:
@@ -107,7 +107,7 @@ const store: Protocol<Store> = {
   properties: [
     {
       name: "the cut is held",
-      claim: "whoever goes from a view to the next has had the whole cut of it",
+      claim: "a node that moves from one view to the next has received the view's whole cut",
       when: "always",
       holds: ({ alive, state }) => {
         const cuts = new Map<string, string>();
@@ -151,7 +151,7 @@ const group = (options?: Partial<ViewsOptions>, detector?: Partial<HeartbeatOpti
 
 export const range = (nodes: number): NodeId[] => Array.from({ length: nodes }, (_, i) => i);
 
-/** Of the last stage: what was sent for views, and what they said. */
+/** The messages and events of the views in the last stage. */
 export const story: string[] = [];
 
 export function stage(
@@ -175,7 +175,7 @@ export function stage(
   return sim;
 }
 
-/** With a failure detector that is silent, and properties that are looked at in the end. */
+/** With a silent failure detector. Liveness properties are checked at the end. */
 export function undetected(nodes: number): Simulation<Group> {
   const protocol = group({ remindMs: 0 }, { intervalMs: 1_000_000 });
   const sim = simulation<Group>({ protocol, nodes: range(nodes), seed: 1, delayMs: 5, properties: "at the end" });
@@ -188,7 +188,7 @@ export const viewOf = (sim: Simulation<Group>, node: NodeId): string => {
   const { view } = sim.world.state(node).views;
   return `${view.number}: ${view.members.map((member) => `${member.node}.${member.incarnation}`).join(" ")}`;
 };
-/** What all alive nodes have for the present view: one where they agree. */
+/** The current view of each alive node, without duplicates. */
 export const viewsOf = (sim: Simulation<Group>): string[] => [
   ...new Set(sim.world.alive.map((node) => viewOf(sim, node))),
 ];
@@ -197,7 +197,7 @@ export const join = { type: "views", body: { type: "join" } } as const;
 export const leave = { type: "views", body: { type: "leave" } } as const;
 export const suspect = (node: NodeId) => ({ type: "views", body: { type: "suspect", node } }) as const;
 export const restore = (node: NodeId) => ({ type: "views", body: { type: "restore", node } }) as const;
-/** What views has said to others than the store. */
+/** The messages of the views to parts other than the store. */
 export const said = (sim: Simulation<Group>, node: NodeId): string[] =>
   sim
     .events(node)

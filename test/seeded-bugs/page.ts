@@ -1,21 +1,21 @@
-/** The pages that list the bugs: written from what the tests find, and read back by them. */
+/** The pages that list the seeded bugs. The tests write them from their findings and compare them with later findings. */
 import { bugs } from "./bugs.ts";
 import type { SeededBug } from "./seeded-bug.ts";
 import { settings } from "./settings.ts";
 
-/** What a row says of one bug. */
+/** The row of one bug. */
 export interface Row {
   readonly bug: SeededBug;
-  /** How many states; the number of the run or the seed. */
+  /** The number of states, the number of the run, or the seed. */
   readonly effort: string;
   readonly seconds: number;
   readonly foundLength: number;
   readonly shrunkLength: number;
-  /** Null where the shortest run is not known. */
+  /** Null if the shortest run is unknown. */
   readonly shortestLength: number | null;
 }
 
-/** What must agree with what the tests find: all but efforts and times. */
+/** The columns that tests compare: all but effort and time. */
 export interface Finding {
   readonly property: string;
   readonly by: string;
@@ -80,7 +80,7 @@ const COLUMNS = [
   "shortest",
 ];
 
-/** Where a family's bugs stand. Overlays elect super-peers, the coordination service lends locks. */
+/** The page of each folder. Overlays elect super-peers; the coordination service has locks. */
 const families: Readonly<Record<string, string>> = {
   election: "election",
   overlay: "election",
@@ -91,7 +91,7 @@ const families: Readonly<Record<string, string>> = {
   membership: "membership",
 };
 
-/** By the folder of the algorithm that has the first bug of its kind. */
+/** Determined by the folder of the algorithm that has the protocol's first bug. */
 function familyOf(protocol: SeededBug["protocol"]): string {
   const file = bugs.find((bug) => bug.protocol === protocol)?.file ?? "";
   const family = families[/^src\/protocols\/([^/]+)\//.exec(file)?.[1] ?? ""];
@@ -100,8 +100,8 @@ function familyOf(protocol: SeededBug["protocol"]): string {
 }
 
 /**
- * By path: the index, a page for each family, and the settings.
- * @param before all pages so far, one after the other: where nothing but the seconds of a row would change, the row stays.
+ * The pages by path: the index, a page for each family, and the settings.
+ * @param before the current pages, joined. A row stays unchanged if only its seconds would differ.
  */
 export function pages(rows: readonly Row[], before: string): ReadonlyMap<string, string> {
   const known = new Map(before.split("\n").map((each) => [withoutSeconds(each), each]));
@@ -168,7 +168,7 @@ function lineOf({ bug, effort, seconds, foundLength, shrunkLength, shortestLengt
   ]);
 }
 
-/** The seventh cell is left out. */
+/** The row without its seventh cell. */
 function withoutSeconds(text: string): string {
   return text
     .split(/(?<!\\)\|/)
@@ -176,7 +176,7 @@ function withoutSeconds(text: string): string {
     .join("|");
 }
 
-/** A removal by what is gone, anything else as before and after. */
+/** A removal is shown by the removed text, any other change as before and after. */
 function changeOf({ find, replace }: SeededBug): string {
   const [before, after] = [find, replace].map((text) => text.replaceAll(/\s+/g, " ").trim()) as [string, string];
   if (after === "") return `without \`${before}\``;
@@ -185,11 +185,11 @@ function changeOf({ find, replace }: SeededBug): string {
   return `\`${before}\` → \`${after}\``;
 }
 
-/** Bars are cell borders, in code too. */
+/** Escapes bars, which are cell borders even in code spans. */
 const line = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-/** What pages say of each bug, by the bug's name, in the order of the pages. */
+/** The findings on the pages by name of the bug, in the order of the pages. */
 export function findingsOn(text: string): Map<string, ListedFinding> {
   const findings = new Map<string, ListedFinding>();
   for (const each of text.split("\n")) {

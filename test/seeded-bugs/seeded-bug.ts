@@ -1,23 +1,23 @@
-/** What a seeded bug is. */
+/** The form of a seeded bug. */
 
 export interface SeededBug {
   readonly name: string;
-  /** What is wrong, in one line. */
+  /** The mistake in one line. */
   readonly summary: string;
   readonly protocol: Subject;
-  /** From the root. */
+  /** Path from the root of the repository. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** What looks for it: every run, some runs, or runs in virtual time. */
+  /** The search that finds it: every run, some runs, or runs in virtual time. */
   readonly by: "bfs" | "dfs" | "random" | "pct" | "swarm" | "simulator";
-  /** Where: a name in `settings.ts`. */
+  /** A name in `settings.ts`. */
   readonly setting: string;
-  /** What breaks. */
+  /** The violated property. */
   readonly property: string;
 }
 
-/** How the protocols are put together from the file with the bug: see `subjects.ts`. */
+/** How the protocol is assembled from the file with the bug: see `subjects.ts`. */
 export type Subject =
   | "bully"
   | "causal"
@@ -72,10 +72,10 @@ export type Subject =
   | "view-synchrony"
   | "view-synchrony, the agreement on views";
 
-/** A bug of a protocol that is made of several files. */
+/** A bug of a protocol that consists of several files. */
 export type Change = Omit<SeededBug, "protocol">;
 
-/** What finds it, in which setting, and the property that breaks. */
+/** The search that finds a bug, its setting, and the violated property. */
 export function foundBy(
   by: SeededBug["by"],
   setting: string,

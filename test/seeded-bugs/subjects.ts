@@ -1,4 +1,4 @@
-/** Protocols as the hunt runs them, made of modules of which one may have a bug in it. */
+/** The protocols under search, assembled from their modules. One module may contain a bug. */
 import type { ExploreOptions } from "../../src/check/explore.ts";
 import { type Assembly, assemble } from "../../src/core/assemble.ts";
 import type { Protocol, Vocabulary } from "../../src/core/protocol.ts";
@@ -30,14 +30,14 @@ export type AnyProtocol = Protocol<Vocabulary>;
 type Module = Readonly<Record<string, (options?: object) => never>>;
 
 interface Making {
-  /** From the root: what is imported, and with it what it imports. */
+  /** The imported file, from the root of the repository. The bug may also be in the files it imports. */
   readonly file: string;
   make(module: Module): unknown;
-  /** What the checker has to be told beside the setting. */
+  /** Options of the checker in addition to the setting's. */
   explored?(protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>>;
 }
 
-/** The same beside a node that lies, or a cheat. */
+/** The protocol with one Byzantine node, such as a cheat. */
 const beside = (protocol: AnyProtocol | undefined, liar: number, how: ByzantineBehaviour): AnyProtocol =>
   byzantine(protocol as AnyProtocol, new Map([[liar, how]]));
 
@@ -61,7 +61,8 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   bully: {
     file: "src/protocols/election/bully/bully.ts",
     make: ({ bully }) => bully?.(),
-    // Of crashes it is told even before the last messages of the crashed node: E1 eventually does not hold there, with a bug or without.
+    // The detector may report a crash before the node's last messages arrive. Then E1 does not eventually hold, even without a
+    // bug.
     explored: ({ properties }) => ({
       crashNotification: (node) => ({ type: "suspect", node }) as never,
       properties: properties.filter(({ name }) => name !== "E1 eventually"),
@@ -81,7 +82,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "elected-server": {
     file: "src/protocols/mutex/elected-server/elected-server.ts",
-    // A long stay, so that leases are renewed and run out.
+    // A long stay, so that leases are renewed and expire.
     make: ({ electedServer }) => electedServer?.({ workload: { stayMs: 2_500 } }),
   },
   "elected-server, short stays": {
@@ -95,7 +96,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "epoch-bully": {
     file: "src/protocols/election/epoch-bully/epoch-bully.ts",
-    // Neither a pre-vote nor a long wait gives a margin that hides what is wrong.
+    // Neither a pre-vote nor a long wait adds a margin that hides the bug.
     make: ({ epochBully }) => epochBully?.({ preVote: false, answerMs: 150, minBackOffMs: 1, maxBackOffMs: 10 }),
   },
   "epoch-bully, bounded": {
@@ -264,7 +265,7 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
   "two-phase-commit": {
     file: "src/protocols/consensus/two-phase-commit/two-phase-commit.ts",
-    // Those in doubt ask each other, so that a participant that has forgotten its vote is asked.
+    // Participants in doubt ask each other, including a participant that has forgotten its vote.
     make: ({ twoPhaseCommit }) => twoPhaseCommit?.({ isCooperative: true }),
   },
   "view-synchrony, the agreement on views": {
@@ -278,14 +279,14 @@ const madeOf: Readonly<Record<Subject, Making>> = {
   },
 };
 
-/** Short windows and frequent snapshots, so that a run of seconds comes to their ends; leaders that change often. */
+/** Small windows and frequent snapshots, so that a run of seconds reaches their limits. Leaders change often. */
 const littleRoom = {
   client: { retryMs: 100 },
   machine: { snapshotEvery: 3 },
   log: { window: 4, keep: 0, leaseMs: 120, renewMs: 40 },
 };
 
-/** Views that change often, and checkpoints every other batch. */
+/** Views change often, and every other batch is followed by a checkpoint. */
 const fewBatches = {
   client: { retryMs: 150 },
   log: {
@@ -299,7 +300,7 @@ const fewBatches = {
   },
 };
 
-/** Nothing that keeps elections rare gives a margin that hides what is wrong. */
+/** No option that keeps elections rare adds a margin that hides the bug. */
 const oftenElected = {
   preVote: false,
   checkQuorum: false,
@@ -310,7 +311,7 @@ const oftenElected = {
   keptEntries: 0,
 };
 
-/** A server without an election: 0 serves in epoch 1, and if it crashes all are told that 1 does, in epoch 2. */
+/** A server without an election: 0 serves in epoch 1. If it crashes, all nodes learn that 1 serves in epoch 2. */
 function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {
   return {
     ...lockService,
@@ -318,11 +319,11 @@ function servedBy0(lockService: Protocol<LockService>): Protocol<LockService> {
       const service = { grants: 0, awaited: [], isRecalling: false, holder: null, queue: [] };
       return { ...lockService.init(self, peers), epoch: 1, server: 0, service: self === 0 ? service : null };
     },
-    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts come here.
+    start: (state) => void Object.assign(state, { epoch: 0, server: null, service: null }), // Only restarts reach this handler.
   };
 }
 
-/** How views are agreed upon where nobody says anything, as if all had been in view 1 for long. */
+/** Agreement on views without application messages, as if all nodes had long been in view 1. */
 function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: Nothing; views: Views }>> {
   const whole = assemble<{ nothing: Nothing; views: Views }>(
     "views",
@@ -345,7 +346,7 @@ function settledViews(agreement: Protocol<Views>): Protocol<Assembly<{ nothing: 
 
 const elected = (leader: number, epoch: number): LockService["command"] => ({ type: "elected", leader, epoch });
 
-/** Who serves is told; each node enters once a run, and leaves whenever it likes, be it inside or waiting. */
+/** Nodes learn the server by a command. Each enters once per run and leaves at any time, as a holder or as a waiter. */
 const lockServiceCommands: Partial<ExploreOptions<LockService>> = {
   crashNotification: (crashed) => (crashed === 0 ? elected(1, 2) : elected(0, 1)),
   commands({ epoch, section, requestId }, node) {
@@ -367,6 +368,6 @@ export async function withoutBug({ protocol }: SeededBug): Promise<AnyProtocol> 
   return make(await import(/* @vite-ignore */ `${root}${file}`)) as AnyProtocol;
 }
 
-/** What the checker has to be told of it beside the setting. */
+/** Options of the checker for this subject, in addition to the setting's. */
 export const exploredWith = (subject: Subject, protocol: AnyProtocol): Partial<ExploreOptions<Vocabulary>> =>
   madeOf[subject].explored?.(protocol) ?? {};

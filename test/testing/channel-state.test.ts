@@ -1,4 +1,6 @@
-/** Programs that keep a state by a channel, in virtual time: whatever fails, all come to one state, and nothing is in it twice. */
+/**
+ * Programs that replicate a state over a channel, in virtual time: under faults, all converge to one state without duplicates.
+ */
 import { describe, expect, test } from "vitest";
 import type { Channel, ChannelOptions, Member, NodeId } from "../../src/index.ts";
 import { type ProcessTools, simulate, type World } from "../../src/testing/index.ts";
@@ -6,7 +8,7 @@ import { type ProcessTools, simulate, type World } from "../../src/testing/index
 const FAULTS_MS = 5_000;
 const MENDED_MS = FAULTS_MS + 3_500;
 
-/** What a program has applied: its state is all of it, in that order. */
+/** The operations that a program has applied, in order. They are its state. */
 interface Copy {
   line: string[];
   states: number;
@@ -70,7 +72,7 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
   }
 }
 
-describe("a state that programs keep by a channel", () => {
+describe("a state that programs replicate over a channel", () => {
   const title = "comes to be one, whatever fails: seed %d";
   const orderOf = (seed: number) => ({ order: seed % 2 === 0 ? "total" : "causal-total" }) as const;
   const onLog = (seed: number) => ({ ...orderOf(seed), transport: "log" }) as const;

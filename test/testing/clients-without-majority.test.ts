@@ -1,16 +1,16 @@
-/** Clients that come while no majority of the members is left: what they are told, and what they leave behind. */
+/** Clients that connect while the majority of the members is down: the errors they get, and the resources they use. */
 import { expect, test } from "vitest";
 import { simulate, type World } from "../../src/testing/index.ts";
 import { endpointOf } from "../../src/testing/simulated-clients.ts";
 
 const ALONE = "only 1 of 3 members can be reached, and a majority is needed";
 
-/** Member 1 is left. */
+/** Only member 1 remains. */
 const loseMajority = (world: World): void => {
   for (const id of [2, 3]) world.kill(id);
 };
 
-/** A client of member 1 that gives up, again and again. */
+/** A client of member 1 that gives up, repeatedly. */
 async function comesAgain(world: World, machine: number, { times, timeoutMs }: { times: number; timeoutMs: number }) {
   for (let time = 0; time < times; time++) {
     await expect(world.connect({ machine, members: [1], timeoutMs })).rejects.toMatchObject({ code: "no-endpoint" });
@@ -18,7 +18,7 @@ async function comesAgain(world: World, machine: number, { times, timeoutMs }: {
   }
 }
 
-test("many that come again and again take neither the member's own places nor room in the log", async () => {
+test("clients that connect repeatedly use neither the member's own capacity nor entries of the log", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const stock = world.member(1).map<number>("stock");
@@ -36,7 +36,7 @@ test("many that come again and again take neither the member's own places nor ro
   });
 });
 
-test("those that connect are told that there is no majority, whether they knew of it when they came or not", async () => {
+test("clients that connect get an error about the missing majority, whether or not their member knew of it", async () => {
   const world = simulate({ members: 3, seed: 2 });
   await world.run(async () => {
     await world.member(1).map("stock").put("a", 1);
@@ -52,7 +52,7 @@ test("those that connect are told that there is no majority, whether they knew o
   });
 });
 
-test("a client that was connected is told so as well, by what it calls", async () => {
+test("a client that was connected gets the error from its calls as well", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const client = await world.connect({ members: [1] });
@@ -76,7 +76,7 @@ test("a client that was connected is told so as well, by what it calls", async (
   });
 });
 
-test("what members and clients wait for in vain says why, as calls do", async () => {
+test("members and clients that wait in vain report the reason, as calls do", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const client = await world.connect({ members: [1] });

@@ -19,7 +19,7 @@ export async function at(world: World, id: number): Promise<KeyspaceClient> {
   return new KeyspaceClient((world.member(id) as JoinedMember).state.host);
 }
 
-/** A stream into which a test puts requests, and that keeps responses; `isSlow`: its reader takes none until it says so. */
+/** A stream for a test's requests that records the responses. `isSlow`: its reader takes none until the test permits. */
 export function streamOf() {
   const requests: object[] = [];
   let wake = (): void => {};
@@ -29,7 +29,7 @@ export function streamOf() {
   const stream = {
     isSlow: false,
     isHalfClosed: false,
-    /** Why the member has ended it. */
+    /** The reason why the member ended it. */
     failure: null as unknown,
     async *read() {
       while (!controller.signal.aborted) {

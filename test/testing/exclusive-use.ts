@@ -1,4 +1,7 @@
-/** What one member may hold alone, or so many at once: locks, leaderships and permits, watched from outside, in the world's time. */
+/**
+ * Locks, leaderships and permits as an external observer sees them in virtual time: at most one holder, or as many as there are
+ * permits.
+ */
 import type { NodeId, Tenure } from "../../src/index.ts";
 
 interface Held {
@@ -9,17 +12,17 @@ interface Held {
   readonly isHeld: () => boolean;
 }
 
-/** How much of what there is one holder takes. */
+/** The capacity of the resource, and the share of one holder. */
 export interface Room {
   readonly permits: number;
   readonly capacity: number;
 }
 const ALL: Room = { permits: 1, capacity: 1 };
 
-/** More holders than there is room for are a violation, and so is a token that has not grown where one holder takes all. */
+/** More holders than the capacity are a violation, and so is a token that has not grown if one holder takes all. */
 export class ExclusiveUse {
   readonly #now: () => number;
-  /** How often anything was held. */
+  /** How often a resource was held. */
   count = 0;
   readonly #held = new Map<string, Held[]>();
   readonly #highest = new Map<string, number>();
@@ -28,7 +31,7 @@ export class ExclusiveUse {
     this.#now = now;
   }
 
-  /** @param clock of the holder's process; `isAlive`: whether that runs. */
+  /** @param clock the clock of the holder's process; `isAlive`: whether it runs */
   enter(name: string, node: NodeId, tenure: Tenure, clock: () => number, isAlive: () => boolean, room = ALL): void {
     this.count += 1;
     const { token } = tenure;
@@ -60,7 +63,7 @@ export class ExclusiveUse {
     return (this.#held.get(name) ?? []).filter((held) => held.isHeld());
   }
 
-  /** Also when somebody's hold is confirmed further: nobody may have come in by then. */
+  /** Also checked when a hold is extended: no other holder may have entered by then. */
   #requireRoom(name: string, { capacity }: Room): void {
     const holders = this.#holdersOf(name);
     if (holders.reduce((sum, { permits }) => sum + permits, 0) <= capacity) return;

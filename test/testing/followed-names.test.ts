@@ -1,8 +1,8 @@
-/** How many names a client follows, and what it is told of one more. */
+/** The limit of names that a client follows, and its error for one more. */
 import { expect, test, vi } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 
-/** With the one that says where members serve clients. */
+/** Including the name for the endpoints of members. */
 const MOST = 1_000;
 const refusal = {
   code: "overloaded",
@@ -18,7 +18,7 @@ const thrownBy = (work: () => unknown): unknown => {
   }
 };
 
-test("a client that would follow too many names is refused one more, and loses nothing of what it has", async () => {
+test("a client at the limit of followed names is refused one more, and loses no update of the others", async () => {
   const world = simulate({ members: 1, seed: 1 });
   await world.run(async () => {
     const client = await world.connect();
@@ -41,7 +41,7 @@ test("a client that would follow too many names is refused one more, and loses n
   });
 });
 
-test("elections that a client uses no longer make room for watches and for other elections", async () => {
+test("elections that a client no longer uses free capacity for watches and for other elections", async () => {
   const world = simulate({ members: 1, seed: 1 });
   await world.run(async () => {
     const client = await world.connect();

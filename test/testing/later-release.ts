@@ -1,7 +1,8 @@
 /**
- * A release that comes after this one, as far as this one can know it: `src/cluster/join.ts?release=later` is that file, and all that it
- * imports, with the changes below; what no change touches is the same for all releases. Each is of a kind that docs/operate/upgrade.md allows. `careless` is one that breaks its rules. `present`
- * is this one with low bounds, and there is one for each seeded bug.
+ * A simulated later release: `src/cluster/join.ts?release=later` is that file and its imports with the changes below. Files
+ * without
+ * a change are shared by all releases. Each change is of a kind that docs/operate/upgrade.md allows. `careless` breaks its rules.
+ * `present` is the current release with low bounds, and there is a release for each seeded bug.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -19,7 +20,7 @@ interface Change {
 
 const SERVICE = "src/protocols/service/coordination-service";
 
-/** A wire version more, and a field more at the end of each hello. */
+/** A new wire version, and a new field at the end of each hello. */
 export const laterHandshake: readonly Change[] = [
   {
     name: "wire version",
@@ -41,7 +42,7 @@ export const laterHandshake: readonly Change[] = [
   },
 ];
 
-/** A variant more in a slot's records, which takes the place of the one before. */
+/** A new variant of a slot's records, which replaces the previous one. */
 const records: readonly Change[] = [
   {
     name: "a record's shape",
@@ -64,7 +65,7 @@ const records: readonly Change[] = [
   },
 ];
 
-/** A command more of the log, which its members use. */
+/** A new command of the log, which its members use. */
 const commands: readonly Change[] = [
   {
     name: "a command's shape",
@@ -93,7 +94,7 @@ const stateMachine: Change = {
   replace: "export const STATE_MACHINE_VERSION = 2;",
 };
 
-/** Bounds so low that a short run comes to them: snapshots of the log, and changes that are not remembered any more. */
+/** Bounds so low that a short run reaches them: snapshots of the log, and compaction of changes. */
 const lowBounds: readonly Change[] = [
   {
     name: "when a snapshot is taken",
@@ -124,14 +125,14 @@ const releases: Readonly<Record<string, readonly Change[]>> = {
 
 const SRC = fileURLToPath(new URL("../../src/", import.meta.url));
 
-/** What is thrown is one class for all: tests look at it. */
+/** Errors share one class over all releases, because tests compare it. */
 const isThrown = (file: string): boolean =>
   file.endsWith("/core/errors.ts") || file.endsWith("/services/coordination-error.ts");
 
-/** Of what is more than types. */
+/** Imports and exports that are not only types. */
 const IMPORT = /(?:^(?:import|export) (?!type )[^;]*?|\bimport\()"(\.[^"]+)"/gm;
 
-/** Those that import it, of each file below `src`. */
+/** The importers of each file below `src`. */
 function importersBelow(folder: string): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
@@ -143,7 +144,7 @@ function importersBelow(folder: string): ReadonlyMap<string, readonly string[]> 
   return importers;
 }
 
-/** What a release has of its own: the files that it changes, and those that import such files. All others it shares with this one. */
+/** The files that a release does not share: changed files and their importers. */
 function ownFiles(changes: readonly Change[]): ReadonlySet<string> {
   const importers = importersBelow(SRC);
   const own = new Set(changes.map(({ file }) => join(SRC, "..", file)));
@@ -175,7 +176,7 @@ export function laterRelease(): Plugin {
   };
 }
 
-/** The file, and the release that is asked for. */
+/** The file, and the requested release. */
 function splitOf(id: string): [string, string | null] {
   const [file = "", query = ""] = id.split("?");
   return [file, new URLSearchParams(query).get("release")];

@@ -1,8 +1,11 @@
-/** A member that was down while others moved is told where they are by their calls, though the log tells it of where they were. */
+/**
+ * A member that was down while others moved learns their addresses from their connections, even though the log has older
+ * addresses.
+ */
 import { expect, test } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 
-/** More than a leader sends before it is answered, each time. */
+/** More than a leader sends without an acknowledgment, each time. */
 const MANY = 600;
 
 test.each([

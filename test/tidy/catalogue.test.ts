@@ -101,7 +101,9 @@ describe("the catalogue", () => {
 
   it.each(families)("the family %s has a page that says what it demands, and a skeleton", (family) => {
     const paths = house.map(({ path }) => path);
-    expect(paths).toEqual(expect.arrayContaining([`docs/learn/families/${family}.md`, `skeletons/${family}/registry.ts`]));
+    expect(paths).toEqual(
+      expect.arrayContaining([`docs/learn/families/${family}.md`, `skeletons/${family}/registry.ts`]),
+    );
     const page = house.find(({ path }) => path === `docs/learn/families/${family}.md`)?.text ?? "";
     for (const section of ["command", "event", "Workload", "Properties", "view", "Registry line"])
       expect(page).toContain(section);

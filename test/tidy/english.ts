@@ -43,7 +43,10 @@ const patterns: readonly Pattern[] = [
     name: "“so many” as a variable",
     expression: /(?<!not )\bso (?:many|much|few|long|often)\b(?! (?:that|as)\b)/g,
   },
-  { name: "“where” for “if”", expression: /(?:^|[.;:,] )Where (?:a|the|it|no|they|nodes)\b|[.;:,] where (?:a|the|it|no|they|nodes)\b/g },
+  {
+    name: "“where” for “if”",
+    expression: /(?:^|[.;:,] )Where (?:a|the|it|no|they|nodes)\b|[.;:,] where (?:a|the|it|no|they|nodes)\b/g,
+  },
   { name: "“is no”", expression: /\b(?:is|are|was) no (?!longer|more\b|way|such)/g },
   { name: "a leading “Of …”", expression: /(?:^|[.;:] )Of (?:a|all|each|the|those|what)\b/g },
   {
@@ -199,7 +202,8 @@ function markupOf(component: string): Passage[] {
 export function groupOf(kind: Kind, path: string): string {
   const parts = path.split("/");
   const depth = /^(src|docs|test|studio)$/.test(parts[0] ?? "") ? 2 : 1;
-  const folder = parts.length <= depth ? parts.slice(0, -1).join("/") || (parts[0] ?? "") : parts.slice(0, depth).join("/");
+  const folder =
+    parts.length <= depth ? parts.slice(0, -1).join("/") || (parts[0] ?? "") : parts.slice(0, depth).join("/");
   return `${kind}: ${folder}`;
 }
 
@@ -244,4 +248,5 @@ function report(folders: readonly string[]): void {
     say(`${group.padEnd(32)} ${String(rate.words).padStart(7)} words ${perTenThousand(rate).toFixed(1).padStart(7)}`);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) report(process.argv.slice(2).map((each) => each.replace(/\/$/, "")));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  report(process.argv.slice(2).map((each) => each.replace(/\/$/, "")));

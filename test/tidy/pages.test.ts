@@ -64,7 +64,7 @@ describe("pages of the docs", () => {
     ["blank lines", page("a\n\n".repeat(120))],
     [
       "words of code, bars and addresses",
-      page(`\`\`\`sh\n${"a ".repeat(2_000)}\n\`\`\`\n${"| [a](b c) ".repeat(1_250)}`),
+      page(`\`\`\`sh\n${"a ".repeat(2_000)}\n\`\`\`\n${"| [a](b c) ".repeat(1_200)}`),
     ],
     ["a page that is none of the docs", { path: "CHANGELOG.md", text: "a\n".repeat(500) }],
     ["a list", { path: "docs/learn/algorithms.md", text: "a\n".repeat(500) }],

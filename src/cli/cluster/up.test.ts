@@ -14,7 +14,7 @@ test("a member that ends with exit code 2 is not restarted, and the report says 
     write.mockRestore();
   }
   expect(said.join("")).toContain(
-    "node 2 ended with exit code 2; it is not restarted, as it would end in the same way: see its log\n",
+    "node 2 ended with exit code 2; it is not restarted, since the same error would occur again: see its log\n",
   );
-  expect(said.join("")).toContain("node 2 ended with exit code 1; it starts again in 2 s\n");
+  expect(said.join("")).toContain("node 2 ended with exit code 1; it restarts in 2 s\n");
 });

@@ -72,7 +72,7 @@ function settled(options: Given): UpOptions {
   const ids = Array.from({ length: nodes }, (_, node) => node);
   for (const id of Object.keys(byzantine)) requireKnown("--byzantine", ids, Number(id));
   if (given !== undefined && Object.keys(byzantine).length === 0)
-    throw new UsageError("bad-argument", "expected --seed to come with --byzantine, such as --byzantine 2=equivocate");
+    throw new UsageError("bad-argument", "expected --byzantine with --seed, such as --byzantine 2=equivocate");
   return { ...options, seed: given ?? randomInt(MAX_SEED + 1) };
 }
 

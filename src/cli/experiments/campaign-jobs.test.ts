@@ -105,7 +105,7 @@ test("of two results of one job the first counts", async () => {
 test("the results of another campaign, or of another release, are refused", async () => {
   await work(new FakeHands());
   expect(() => new CampaignFolder(campaign, folder, "that one")).toThrow(
-    /a folder for this campaign: .*, got .*: name another with --out, or delete this one/,
+    /a folder of this campaign, since it has results of another campaign or release.*, got .*: name another with --out, or delete this one/,
   );
-  expect(() => new CampaignFolder(campaign, "/dev/null/x", "this one")).toThrow("a folder that can be written");
+  expect(() => new CampaignFolder(campaign, "/dev/null/x", "this one")).toThrow("a writable folder");
 });

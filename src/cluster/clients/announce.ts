@@ -20,7 +20,7 @@ export function announce(service: ServiceHost, map: Endpoints, url: string): voi
       try {
         return await work();
       } catch {
-        await sleep(service.platform.timers, AGAIN_MS, { ref: false }); // There is no majority, or the log is overloaded.
+        await sleep(service.platform.timers, AGAIN_MS, { ref: false }); // Without a majority, or under overload.
       }
     }
   };

@@ -46,7 +46,7 @@ export interface ClientServerOptions {
 
 export interface ClientServer {
   readonly url: string;
-  /** The URL with another host, by which clients know this machine. */
+  /** The URL with the host that clients use for this machine. */
   urlAt(host: string): string;
   /** Uses these certificates for new connections; open ones stay. */
   renew(tls: Pems): void;

@@ -34,8 +34,12 @@ export const CLIENT_VERSION = 1;
 /** The path at which members accept WebSocket connections of clients. */
 export const CLIENT_PATH = "/v1/client";
 
-/** `read` shared state; `write` it and hold locks; `admin`: also change the members. Each role includes the ones before it. */
+/**
+ * `read` shared state; `write` it and hold locks; `admin`: also change the members and take snapshots. Each role includes
+ * the ones before it.
+ */
 export const roles = ["read", "write", "admin"] as const;
+/** The permissions of a client: each role includes the ones before it in `roles`. */
 export type Role = (typeof roles)[number];
 
 export type ClientWord =
@@ -90,7 +94,7 @@ const MAX_REPLIES = 100_000;
 export const FRAGMENT_CHARS = 65_536;
 export const MAX_WORD_CHARS = 64 * 1024 * 1024;
 
-/** The largest message of a client: a command as JSON, in which each character may be escaped. */
+/** The largest message of a client: a command as JSON, whose characters may all be escaped. */
 export const MAX_CLIENT_WORD_BYTES = 400_000;
 
 const name = text(MAX_NAME_BYTES);

@@ -122,7 +122,7 @@ test.each(["5", "5.", "a.1", "5.1.1"])("a watch rejects an invalid event id: %s"
   });
 });
 
-test("a web page may send the id from which its watch resumes", async () => {
+test("a web page may send the last id of its watch", async () => {
   const origins = ["https://console.example"];
   const open = await memberWithClients({ origins });
   const { headers } = await fetch(`${open.url}/v1/maps/m/watch`, {
@@ -133,7 +133,7 @@ test("a web page may send the id from which its watch resumes", async () => {
   await done(open);
 });
 
-describe("what is refused", () => {
+describe("errors", () => {
   test("name the expected value", async () => {
     const put = await ask("/v1/maps/m/keys/k", { method: "PUT", body: "{}" });
     expect(put).toMatchObject({ status: 400, body: { error: "expected value to be JSON data, got undefined" } });

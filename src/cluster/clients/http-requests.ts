@@ -78,7 +78,7 @@ export const change = z.union([
   z.object({ type: z.literal("delete"), key: z.string(), revision }),
 ]);
 
-/** A member that has just joined is up to date by then, unless there is no majority. */
+/** A member that has just joined is up to date by then if there is a majority. */
 const STATUS_WAIT_MS = 1_000;
 
 export const httpRequests: readonly HttpRequest[] = [

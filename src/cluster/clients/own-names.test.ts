@@ -23,12 +23,15 @@ describe("reserved names", () => {
     { type: "set", name: "coterie/clients", to: Number.MAX_SAFE_INTEGER }, // No further client would get an id.
     { type: "enqueue", name: "coterie/queue", value: "1" },
   ];
-  it.each(changes.map((each) => [JSON.stringify(each), each] as const))("cannot be changed by a client: %s", (_text, operation) => {
-    expect(isOfClients(operation)).toBe(false);
-    expect(() => forCallers({ submit: never, call: never }).submit(operation, () => true)).toThrow(
-      /expected names to be none that begin with coterie\//,
-    );
-  });
+  it.each(changes.map((each) => [JSON.stringify(each), each] as const))(
+    "cannot be changed by a client: %s",
+    (_text, operation) => {
+      expect(isOfClients(operation)).toBe(false);
+      expect(() => forCallers({ submit: never, call: never }).submit(operation, () => true)).toThrow(
+        /expected names to be none that begin with coterie\//,
+      );
+    },
+  );
 
   const reads: [Query, boolean][] = [
     [{ type: "range", map: ENDPOINTS, from: "", to: null, limit: 1 }, true],

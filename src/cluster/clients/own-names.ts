@@ -24,7 +24,7 @@ export function isOfClients(operation: Operation | SessionOperation): boolean {
   return !concernsOwnNames(operation as Operation);
 }
 
-/** Whether a client may read this. Of the reserved maps, it may read only the map of endpoints. */
+/** Whether a client may read this. The map of endpoints is the only reserved map that it may read. */
 export function mayBeRead(query: Query): boolean {
   if (query.type === "ask") return !isOwn(query.machine);
   return !("map" in query && isOwn(query.map)) || query.map === ENDPOINTS;

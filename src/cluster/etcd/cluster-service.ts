@@ -137,7 +137,7 @@ export function maintenanceService({ host, members, keyspace, headerOf, idOf }: 
     Status: unary(of.nothing, of.statusResponse, async () => {
       const [{ revision, bytes }, { revision: index }, list] = await Promise.all([
         keyspace.ask({ type: "size" }),
-        host.query({ type: "members" }), // Its revision is that of all shared state, so of everything that the log has applied.
+        host.query({ type: "members" }), // The revision of all shared state, and so of everything that the log has applied.
         members.members(),
       ]);
       return {

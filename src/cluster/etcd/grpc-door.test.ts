@@ -112,7 +112,7 @@ async function isWell(by = client()): Promise<void> {
   expect(text.decode(await call(by, "Repeat", asked("ab", 2)))).toMatchObject({ value: "abab" });
 }
 
-test("refuses, counts and logs once what is not a message", async () => {
+test("refuses malformed messages, counts them, and logs once", async () => {
   const { counts, said } = await served();
   const one = client();
   for (const malformed of [Buffer.from([0x0a]), Buffer.from([0x0a, 0x7f, 1]), Buffer.alloc(1_000, 0xff)])
@@ -131,7 +131,7 @@ test("refuses a message above 2 MiB before it is read", async () => {
   expect(counts.open).toBe(0);
 });
 
-test("what is not served is named", async () => {
+test("names a method that is not served", async () => {
   await served();
   await expect(call(client(), "Sing", EMPTY)).rejects.toMatchObject({
     code: 12,

@@ -45,7 +45,7 @@ export class LeaseClock {
     return Math.max(0, Math.floor((endOf(counted) - this.#service.platform.clock.now()) / 1_000));
   }
 
-  /** Leases in the order in which they end. A lease that this member has not seen granted or renewed counts from now. */
+  /** Leases by their end. A lease that this member has not seen granted or renewed counts from now. */
   inOrder(leases: readonly GrantedLease[]): GrantedLease[] {
     const now = this.#service.platform.clock.now();
     const end = (lease: GrantedLease): number => endOf(this.#leases.get(lease.lease) ?? { ...lease, since: now });

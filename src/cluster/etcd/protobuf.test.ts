@@ -44,7 +44,7 @@ describe("Protocol Buffers messages", () => {
     expect(outer.decode(outer.encode({ inner: {} })).inner).toEqual({ name: "", codes: [] });
   });
 
-  it("decode to what was encoded", () => {
+  it("decode to the encoded values", () => {
     const part = fc.record({ name: fc.string(), codes: fc.array(fc.nat()) });
     const any = fc.record({
       key: fc.uint8Array().map((given) => Buffer.from(given).toString("latin1")),

@@ -86,7 +86,7 @@ function bodyOf(kind: "bytes" | "string" | (() => Message<unknown>), value: unkn
   return Buffer.from(value as string, kind === "bytes" ? "latin1" : "utf8");
 }
 
-/** Tags and lengths, most of which fit in one byte. */
+/** Tags and lengths; most fit in one byte. */
 const small = (value: number): Uint8Array => (value < 0x80 ? Uint8Array.of(value) : varint(BigInt(value)));
 
 /** Negative numbers are encoded as 64 bits, in two's complement. */

@@ -8,7 +8,7 @@ export class DisagreementWatch {
   #latest = "";
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param tell called once per disagreement that has not changed for a moment. */
+  /** Calls `tell` once per disagreement that has not changed for a moment. */
   constructor(tell: (opinions: readonly Opinion[]) => void) {
     this.#tell = tell;
   }

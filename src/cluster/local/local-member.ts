@@ -26,7 +26,7 @@ const WORDS_ARRIVE_WITHIN_MS = 100;
 /** The connection to a dead process ends within this time. */
 const LAST_WORDS_MS = 250;
 
-/** What a member needs from the cluster. */
+/** The part of the cluster that a member uses. */
 export interface Surroundings {
   readonly launch: Launch;
   /** Whether a crashed process is restarted. */
@@ -114,7 +114,7 @@ export class LocalMember {
     this.start();
   }
 
-  /** Sends a signal. @throws UsageError if there is no process. */
+  /** Sends a signal. @throws UsageError if the process does not run. */
   signal(name: NodeJS.Signals): void {
     if (this.state === "exited" || this.#process === null)
       throw new UsageError("bad-act", `expected node ${this.id} to be alive, but it has exited`);

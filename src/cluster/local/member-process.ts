@@ -43,8 +43,8 @@ export function startProcess(
 ): MemberProcess {
   const args = [entry, "node", "--config", configFile, "--id", String(node), "--fault-injector", "--supervised"];
   args.push(...(wordsFor?.(node) ?? []));
-  // A session of its own: Ctrl-C in the terminal reaches only the supervisor, which stops the members in order.
-  // Its standard input is the lifeline: it ends when the supervisor is gone, for whatever reason.
+  // A session of its own: Ctrl-C in the terminal reaches only the supervisor, which stops the members in order. Its
+  // standard input is the lifeline: it ends when the supervisor is gone, for any reason.
   const child: ChildProcess = spawn(execPath, args, {
     stdio: ["pipe", "pipe", "pipe"],
     detached: true,
@@ -53,7 +53,7 @@ export function startProcess(
   child.on("error", (error) => {
     if (child.pid === undefined) events.onExit({ code: null, signal: null, words: `not started: ${error.message}` });
   });
-  // Without free file descriptors (EMFILE, ENFILE) there are no pipes, and `error` follows.
+  // Without free file descriptors (EMFILE, ENFILE) it has no pipes, and `error` follows.
   if (!child.stdin || !child.stdout || !child.stderr) return { pid: null, signal: () => {} };
   child.stdin.on("error", () => {}); // Nothing is written to it.
   eachLine(child.stdout, MAX_LOG_LINE, (line) => {

@@ -51,7 +51,10 @@ export interface JoinOptions {
    * other programs of this machine. Off loopback: `AdminOptions`. Default: none.
    */
   readonly admin?: string | AdminOptions | undefined;
-  /** `host:port` where clients (processes that are not members) are served, on loopback. Off loopback: `ClientsOptions`. Default: none. */
+  /**
+   * `host:port` on loopback where clients (processes that are not members) are served. Off loopback: `ClientsOptions`.
+   * Default: none.
+   */
   readonly clients?: string | ClientsOptions | undefined;
   /** `host:port` where etcd's API v3 is served over gRPC, on loopback: docs/guide/etcd-api.md. Default: none. */
   readonly etcd?: string | undefined;

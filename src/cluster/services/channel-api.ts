@@ -38,8 +38,8 @@ export interface Channel<T = unknown> extends AsyncIterable<ChannelMessage<T>>, 
    */
   send(payload: T, options?: SendOptions): Promise<Sent>;
   /**
-   * Messages that are delivered here, from now on. The first reader in this process also gets the messages since the
-   * channel was opened, of which 1 MiB is kept. Each call is a reader of its own, and so is `for await (… of channel)`.
+   * Messages that are delivered here, from now on. The first reader in this process also gets earlier messages, up to 1 MiB
+   * since the channel was opened. Each call is a reader of its own, and so is `for await (… of channel)`.
    *
    * @throws CoordinationError `reader-too-slow`, after the messages that were kept for it.
    */
@@ -92,7 +92,7 @@ export interface ChannelStart<S = unknown> {
 export interface Sent {
   /** The same at every member, and unique. */
   readonly id: string;
-  /** The view in which it is delivered. */
+  /** The number of the view that delivers it. */
   readonly view: number;
 }
 

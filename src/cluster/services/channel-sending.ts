@@ -66,7 +66,7 @@ export class Sending {
   #abandoned = 0;
   #waitingBytes = 0;
   #number = 0;
-  /** By number, in the order in which they were sent. */
+  /** By number, in sending order. */
   readonly #flights = new Map<number, Flight>();
   #flightBytes = 0;
   #inFlight = 0;
@@ -242,7 +242,7 @@ export class Sending {
       message.phase = "sent";
       messages.push(message);
       texts.push(message.text);
-      message.text = ""; // Frees the text: garbage collection would have to move those of all messages in flight.
+      message.text = ""; // Frees the text: otherwise garbage collection would have to move the texts of all messages in flight.
       this.waiting -= 1;
       this.#waitingBytes -= message.bytes;
     }

@@ -1,6 +1,6 @@
 /**
- * The state that a program computes from a channel: sends it to members that join, and receives it. The algorithm decides
- * at which position of the order, and from which member.
+ * The state that a program computes from a channel: sends it to members that join, and receives it. The algorithm chooses
+ * the position in the order, and the member.
  */
 import { UsageError } from "../../core/errors.ts";
 import type { Tagged } from "../../core/protocol.ts";
@@ -65,7 +65,7 @@ export class ChannelState {
 
   onEvent(event: AlgorithmEvent): void {
     const reader = this.#reader;
-    if (reader === null) return; // The other members will learn that there is no reader with a state.
+    if (reader === null) return; // The other members will learn that this one has no reader with a state.
     if (event.type === "waiting") reader.holdBack();
     else if (event.type === "placed") reader.place();
     else if (event.type === "founded") reader.goOn();

@@ -65,7 +65,7 @@ function attempted(value: unknown): { text: string | undefined; fault: string | 
   }
 }
 
-/** The content of one multicast: its number among those of its sender, and the values. */
+/** The content of one multicast: its number at the sender, and the values. */
 export interface Batch {
   readonly number: number;
   readonly count: number;

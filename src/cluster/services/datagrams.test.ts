@@ -1,4 +1,4 @@
-/** What a datagram may bring to a member that joined, and how its channels multicast. Node 3 is posed as. */
+/** Datagrams that a joined member accepts, and how its channels multicast. An impostor sends in the name of node 3. */
 
 import { describe, expect, test, vi } from "vitest";
 import { closedAfterEach } from "../../../test/network/closing.ts";
@@ -20,7 +20,7 @@ import { type Envelope, envelopeShape } from "./envelope.ts";
 const closing = closedAfterEach();
 const protocol = (made: unknown): AnyProtocol => made as AnyProtocol;
 
-/** Has no link to anybody, and knows the key if there is one. */
+/** It has no links, and knows the key if there is one. */
 function impostor(place: UdpPlace): UdpMulticast<Envelope> {
   return closing(
     udpMulticast<Envelope>({
@@ -54,7 +54,7 @@ const metric = async (member: Member, name: string): Promise<number> => {
   );
 };
 
-/** Members 1 and 2 of three, and who poses as the third and is heard by both. */
+/** Members 1 and 2 of three, and an impostor of the third that reaches both. */
 async function posedAs(key: string | null = null) {
   const [port = 0] = await freePorts(1);
   const multicast = { group: "239.12.34.56", port, interface: "127.0.0.1", key };
@@ -91,7 +91,7 @@ const alive: Envelope = { type: "detector", body: { type: "alive", beat: 1 } as 
 const linesOf = ({ lines }: Cluster): string[] => lines.filter((line) => line.includes("refused a datagram"));
 
 describe.each([null, "a secret of all members"])("a datagram, with the key %j", (key) => {
-  test("carries messages of channels that use datagrams, and is refused with anything else", async () => {
+  test("carries messages of channels with udp, and is refused with anything else", async () => {
     const { it, one, third, refused } = await posedAs(key);
     const room = one.channel<string>("room", { order: "none" });
     await joined(room, 1);
@@ -107,7 +107,7 @@ describe.each([null, "a secret of all members"])("a datagram, with the key %j", 
   });
 });
 
-test("nothing is kept for a member outside the view, whom no datagram reaches either", async () => {
+test("nothing is retained for a member outside the view, whom no datagram reaches either", async () => {
   const [port = 0] = await freePorts(1);
   const it = closing(await cluster(3, { multicast: { group: "239.12.34.56", port, interface: "127.0.0.1" } }));
   await meetOnce(it);
@@ -121,7 +121,7 @@ test("nothing is kept for a member outside the view, whom no datagram reaches ei
   expect(queued() - before).toBeLessThan(50_000); // Of 1 MB.
 });
 
-test("with TLS, multicast has a key: without one, anybody on the machine could speak for members", async () => {
+test("with TLS, multicast requires a key: without one, any program on the machine could impersonate members", async () => {
   const multicast = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1" };
   const tls = { ca: "unread.pem", cert: "unread.pem", key: "unread.key" };
   const it = closing(await cluster(1, { multicast, tls }));

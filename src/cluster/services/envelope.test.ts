@@ -5,7 +5,7 @@ import { coordinationService } from "../../protocols/service/coordination-servic
 import { protocolHash, WIRE_VERSION } from "../../runtime/transport/frames.ts";
 import { envelopeShape } from "./envelope.ts";
 
-test("messages between members, other than those of evolving algorithms, change only with the wire version", () => {
+test("messages between members, except for evolving algorithms, change only with the wire version", () => {
   const hash = protocolHash("services", envelopeShape(heartbeat(), coordinationService()));
   expect({ version: WIRE_VERSION, hash }, "raise WIRE_VERSION, and keep speaking the version before").toEqual({
     version: 1,

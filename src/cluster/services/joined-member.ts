@@ -200,7 +200,7 @@ export class JoinedMember extends Sharing implements Member {
     );
   }
 
-  /** What this member lacks to be ready; null if it is. */
+  /** Why this member is not ready; null if it is. */
   get missing(): Missing | null {
     if (!this.#detector.hasQuorum) return "no-majority";
     return this.state.host.leader === null ? "no-log-leader" : null;

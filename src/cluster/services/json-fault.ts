@@ -2,8 +2,8 @@
 import { unexpected } from "../../core/errors.ts";
 
 /**
- * Returns the fault of a value as a sentence, or null. Faults are fields that are undefined, and keys that JSON drops:
- * those of an array that are not indices, and those that are not enumerable.
+ * Returns the fault of a value as a sentence, or null. Faults are fields that are undefined, and keys that JSON drops: keys
+ * of an array that are not indices, and keys that are not enumerable.
  */
 export const jsonFault = (value: unknown, path: string): string | null =>
   isPlain(value, undefined) ? null : faultIn(value, path);

@@ -1,5 +1,5 @@
 /**
- * The list of members in this member's journal: that of the last change that it has applied. After a restart it uses this
+ * The list of members in this member's journal, as of the last change that it has applied. After a restart it uses this
  * list to connect, before it has read the log. Absent while the members are the founders of the cluster.
  */
 import { EnvironmentError } from "../../core/errors.ts";

@@ -1,4 +1,4 @@
-/** Rules for the options of a member's calls, in addition to those of `protocols/known-options.ts`. */
+/** Rules for the options of a member's calls, in addition to `protocols/known-options.ts`. */
 import { UsageError } from "../../core/errors.ts";
 import { callback, isObject, needed, type Rule } from "../../protocols/known-options.ts";
 

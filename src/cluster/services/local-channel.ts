@@ -186,7 +186,7 @@ export class LocalChannel implements UsedChannel {
     this.#pressure.receive(from, isFull);
   }
 
-  /** Settles sent messages, and tells the others that this member leaves. Callers may stop waiting for it. */
+  /** Settles sent messages, and announces to the others that this member leaves. Callers may stop waiting for it. */
   async leave(reason: CoordinationError): Promise<void> {
     this.#sending.stop(reason);
     await Promise.race([this.#sending.idle(), sleep(this.#engine.platform.timers, LAST_SENDS_MS, { ref: false })]);

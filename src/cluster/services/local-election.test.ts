@@ -31,7 +31,7 @@ function played() {
 const turn = () => vi.advanceTimersByTimeAsync(0);
 const untilAborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener("abort", resolve));
 
-test("a grant after which this member has resigned is not a leadership", async () => {
+test("a grant is not a leadership if this member has resigned since", async () => {
   const { election, commands, elect } = played();
   const led = election.lead(({ token }) => token);
   election.elected(1, 3, undefined);

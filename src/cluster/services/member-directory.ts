@@ -26,7 +26,7 @@ type Of = Pick<Membership, "id" | "known" | "identity">;
 export class MemberDirectory {
   readonly #of: Of;
   readonly #options: MemberDirectoryOptions;
-  /** The addresses from which members have called, and their addresses on the list at that time. */
+  /** The addresses that members have called from, and their addresses on the list at that time. */
   readonly #said = new Map<NodeId, { readonly address: HostPort; readonly listed: string }>();
   /** Members whose journals are being registered in the log. */
   readonly #naming = new Set<NodeId>();

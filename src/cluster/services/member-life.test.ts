@@ -127,7 +127,7 @@ test("loses everything it holds when it fails, and ends every wait", () =>
     await member.leave();
   }));
 
-test("leaves once, however many calls there are, and its readers end", () =>
+test("leaves once, no matter how often it is called, and its readers end", () =>
   alone(async (member) => {
     const events = member.events();
     await Promise.all([member.leave(), member.leave()]);

@@ -71,7 +71,7 @@ export async function serveMemberPages({
   });
 }
 
-/** The page `/status`: the fields of every node's status, and those of `status()`. */
+/** The page `/status`: the fields of every node's status, and of `status()`. */
 function pageOf(status: MemberStatus): NodeStatus & MemberStatus {
   const { id, leader } = status;
   const role = leader === id ? "leader" : status.state;

@@ -1,6 +1,6 @@
 /**
  * The trace of a member of `join()`. Messages are recorded at the transport, everything else where it happens, under the
- * names of its part: `channel.room.delivered`. A node has one view in a trace: here, that of the replicated service.
+ * names of its part: `channel.room.delivered`. A node has one view in a trace: here, the view of the replicated service.
  */
 import type { NodeId, Tagged, Vocabulary } from "../../core/protocol.ts";
 import { type Broadcast, broadcast } from "../../runtime/broadcast.ts";
@@ -50,7 +50,7 @@ export class MemberTrace {
     if (this.wanted) for (const id of ids()) this.#publish({ kind: "lost", id, to, why });
   }
 
-  /** The trace sink of the part with that path. @param isPicture whether the part's view is that of the node. */
+  /** The trace sink of the part with that path. @param isPicture whether the part's view is also the node's view. */
   of(path: readonly string[], isPicture = false): TraceSink<Vocabulary> {
     const trace = this;
     return {

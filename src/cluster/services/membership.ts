@@ -44,7 +44,7 @@ export interface Membership {
 export const DEFAULT_CLUSTER = "coterie";
 export const defaultLimits: ServiceLimits = { maxInstances: 10_000, maxWaiters: 10_000 };
 
-/** The slots of a member's journal: its owner, the group, the list of members, and those of the service. */
+/** The slots of a member's journal: its owner, the group, the list of members, and the slots of the service. */
 export const MAX_SLOTS = 16;
 
 function toStderr(level: LogLevel, text: string): void {

@@ -1,9 +1,9 @@
-/** What a member reports before it has reached others, and when it is ready; in virtual time. */
+/** The reports of a member before it has reached others, and when it is ready; in virtual time. */
 import { describe, expect, test } from "vitest";
 import { simulate, type World } from "../../testing/index.ts";
 import type { Leadership, Member, MemberEvent } from "./api.ts";
 
-/** A cluster whose members have all met once, as they must, and none of which runs. */
+/** A cluster whose members have all met once, as they must, and are all stopped. */
 async function founded(body: (world: World) => Promise<void>): Promise<void> {
   await simulate({ members: 3, seed: 1 }).run(async (world) => {
     const members = world.members.map((id) => world.member(id));

@@ -17,7 +17,7 @@ export interface Waited {
   readonly signal: AbortSignal;
   /** Null if it is ready. */
   missing(): Missing | null;
-  /** Why other members refuse this one, or it refuses them, with the remedy; null if there is no refusal. */
+  /** Why other members refuse this one, or it refuses them, with the remedy; null without a refusal. */
   obstacle(): string | null;
 }
 

@@ -308,7 +308,7 @@ test("a leaving member notifies all sessions, and waits for holders until they a
   expect(() => it.sessions.open("mutex", "x", {})).toThrow("this member leaves");
 });
 
-describe("what is refused", () => {
+describe("rejects", () => {
   test.each<[object | null, string]>([
     [null, "expected the body to be an object"],
     [{ algorithms: "x" }, "algorithms"],

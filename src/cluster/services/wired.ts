@@ -1,5 +1,5 @@
 /**
- * The wires of an assembly in which a member shares some parts among all names, such as the failure detector. They are the
+ * The wires of an assembly whose parts a member partly shares among all names, such as the failure detector. They are the
  * ones that the algorithm declares and the checker explores; only the shared parts are provided by the driver.
  */
 import type { Tagged } from "../../core/protocol.ts";

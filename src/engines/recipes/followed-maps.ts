@@ -19,7 +19,7 @@ interface Followed {
   /** Changes up to this revision have been reported; null before the first `changes()`. */
   after: number | null;
   beginning: Promise<void> | null;
-  /** Where the next round over its leases begins; null: at the first one. */
+  /** The lease to begin the next round at; null: the first one. */
   sweepFrom: string | null;
 }
 

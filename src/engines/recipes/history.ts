@@ -38,7 +38,7 @@ interface DetectedRestore {
   readonly isAnnounced: boolean;
 }
 
-/** What a lock change must check and write in addition, and the offset of the token that it may grant. */
+/** The additional check and writes of a lock change, and the offset of the token that it may grant. */
 export interface Granting {
   readonly offset: number;
   readonly check: Check;
@@ -67,7 +67,7 @@ export class History {
     this.store = this.#checked(options.store);
   }
 
-  /** For a change that may grant a lock, after `refresh()`. Null: there is no session yet, or none since a restore. */
+  /** For a change that may grant a lock, after `refresh()`. Null: no session has begun, or none since a restore. */
   get granting(): Granting | null {
     const record = this.#record;
     if (record === null || this.#restore !== null) return null;

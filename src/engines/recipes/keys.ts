@@ -49,7 +49,7 @@ interface Seen {
   readonly entry: Stored | null;
 }
 
-/** The writes that an operation needs, and its result, given what was read. */
+/** The writes that an operation needs, and its result, given the values that were read. */
 interface Plan {
   readonly writes: readonly Write[];
   readonly result: Result;
@@ -246,10 +246,7 @@ export class Keys {
 const isShort = ({ entries, seen, isMore }: Page, wanted: number): boolean =>
   isMore && entries.length > 0 && [...seen.values()].filter(({ entry }) => entry !== null).length < wanted;
 
-/**
- * @returns null if there is no sign that it was applied. @throws CoordinationError `outcome-unknown` if other writes
- *   followed.
- */
+/** @returns null if nothing shows that it was applied. @throws CoordinationError `outcome-unknown` if other writes followed. */
 function whatCameOf({ seen: before, result }: Sent, seen: ReadonlyMap<string, Seen>, writer: string) {
   for (const each of seen.values()) if (each.writer === writer) return { revision: each.revision, result };
   for (const [key, { revision }] of seen) if (before.get(key)?.revision !== revision) throw unknownOutcome();

@@ -25,7 +25,7 @@ const refused: readonly [string, string][] = [
     "name: x\nprotocol: bully",
     "x.yaml:1:1: expected nodes to be a number of nodes from 1 to 10000000, or a list of ids, got undefined",
   ],
-  ["name: x\nprotocol: buly\nnodes: 3", "x.yaml:2:1: expected the protocol to be one of "],
+  ["name: x\nprotocol: buly\nnodes: 3", "x.yaml:2:1: expected the protocol to be a name "],
   [`${head}variant: fast`, 'x.yaml:4:1: expected the variant to be one of extended, monitored, got "fast"'],
   [`${head}options:\n  maxDelay: 3`, "x.yaml:4:1: expected bully.maxDelay to be absent, got 3"],
   ["name: x\nprotocol: bully\nnodes: 0", "x.yaml:3:1: expected nodes to be at least 1, got 0"],
@@ -45,7 +45,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     "name: x\nprotocol: heartbeat\nnodes: 3",
-    "x.yaml:1:1: expected until to be there, as heartbeat never comes to rest",
+    "x.yaml:1:1: expected until to be set, since heartbeat is never idle",
   ],
   [
     "name: x\nprotocol: causal\nnodes: 4\nsteps: [{ send: 0 }]\nvariants: { bully: { leader: 3 } }",
@@ -89,31 +89,31 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - { call: 7, withinStep: true }`,
-    "x.yaml:5:16: expected steps[0].withinStep to be absent: it goes with the crash of one node, got true",
+    "x.yaml:5:16: expected steps[0].withinStep to be absent: it needs the crash of one node, got true",
   ],
   [
     `${head}steps:\n  - { crash: 7, withinStep: true, when: { node: 6, sends: answer } }`,
-    'x.yaml:5:35: expected steps[0].when to be what node 7 sends or emits, beside withinStep, got {"node":6,"sends":"answer","occurrence":1}',
+    'x.yaml:5:35: expected steps[0].when to be what node 7 sends or emits, for withinStep, got {"node":6,"sends":"answer","occurrence":1}',
   ],
   [
     `${head}steps:\n  - { crash: 7, withinStep: true, after: 5, when: { node: 7, sends: answer } }`,
-    "x.yaml:5:35: expected steps[0].after to be absent beside withinStep, got 5",
+    "x.yaml:5:35: expected steps[0].after to be absent with withinStep, got 5",
   ],
   [
     `${head}steps:\n  - { call: 7, times: 2 }`,
-    "x.yaml:5:16: expected steps[0].times to be absent: it goes with request, send or propose, got 2",
+    "x.yaml:5:16: expected steps[0].times to be absent: it needs request, send or propose, got 2",
   ],
   [
     `${head}steps:\n  - { at: 5, after: 5, call: 7 }`,
-    "x.yaml:5:7: expected steps[0].at to be absent beside when or after, got 5",
+    "x.yaml:5:7: expected steps[0].at to be absent with when or after, got 5",
   ],
   [
     `${head}steps:\n  - { at: 50, call: 7 }\n  - { at: 20, call: 6 }`,
-    "x.yaml:6:7: expected steps[1].at to be 50 or more: steps are taken in their order, got 20",
+    "x.yaml:6:7: expected steps[1].at to be 50 or more, since steps are taken in order, got 20",
   ],
   [
     `${head}until: 40\nsteps:\n  - { at: 50, call: 7 }`,
-    "x.yaml:4:1: expected until to be 50 or more: the last step is taken then, got 40",
+    "x.yaml:4:1: expected until to be 50 or more, when the last step is taken, got 40",
   ],
   [
     `${head}steps:\n  - when: { node: 5, sends: answr }\n    crash: 6`,
@@ -125,7 +125,7 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}steps:\n  - when: { emits: elected, to: 4 }\n    crash: 6`,
-    "x.yaml:5:29: expected steps[0].when.to to be absent: it goes with sends, got 4",
+    "x.yaml:5:29: expected steps[0].when.to to be absent: it needs sends, got 4",
   ],
   [
     `${head}steps:\n  - command: { node: 6, command: { type: suspect } }`,
@@ -145,11 +145,11 @@ const refused: readonly [string, string][] = [
   ],
   [
     `${head}until: 100\nexpect: { restsByMs: 50 }`,
-    "x.yaml:4:1: expected until to be absent beside expect.restsByMs: the run ends when nothing is left to happen, got 100",
+    "x.yaml:4:1: expected until to be absent with expect.restsByMs: the run ends when it is idle, got 100",
   ],
   [
     "name: x\nprotocol: chang-roberts\nnodes: [1, 15, 1]",
-    "x.yaml:3:16: expected nodes[2] to be another id: each node stands there once, got 1",
+    "x.yaml:3:16: expected nodes[2] to be another id, since each node is listed once, got 1",
   ],
 ];
 

@@ -1,15 +1,17 @@
 /**
- * FloodSet: agreement under crashes in f + 1 synchronous rounds. In each round all tell all which values they know; in one of f + 1 rounds
- * nobody crashes, so after it all know the same.
- * Lynch, "Distributed Algorithms", 1996, §6.2.1; Coulouris et al. §15.5.2; f + 1 rounds are needed: Fischer & Lynch 1982, Dolev & Strong 1983.
+ * FloodSet: agreement despite crashes in f + 1 synchronous rounds. In each round all nodes send the values that they
+ * know. At least one of f + 1 rounds has no crash, and after it all nodes know the same values.
+ * Lynch, "Distributed Algorithms", 1996, §6.2.1; Coulouris et al. §15.5.2; f + 1 rounds are needed: Fischer & Lynch
+ * 1982, Dolev & Strong 1983.
  *
  * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; at most f
- *           crashes, each perhaps in the middle of a broadcast; nobody comes back.
- * Safety    no two nodes decide differently, crashed ones included; what is decided was proposed.
- * Liveness  every node that is up decides after f + 1 rounds.
+ *           crashes, each possibly in the middle of a broadcast; no recovery.
+ * Safety    no two nodes decide differently, crashed ones included; a decided value was proposed.
+ * Liveness  every live node decides after f + 1 rounds.
  * Cost      (f + 1)N(N − 1) messages.
  *
- * With the option `rounds: "f"` there is one round less, and f crashes divide the nodes: that is the lower bound, shown.
+ * With the option `rounds: "f"` there is one round fewer, and f crashes can split the nodes, which demonstrates the
+ * lower bound.
  */
 import type { Context, Property, Protocol, World } from "../../core/protocol.ts";
 import { list, natural, oneOf, text } from "../../core/shape.ts";
@@ -18,10 +20,10 @@ import { decisionProperties } from "./parts/decisions.ts";
 
 export type FloodSet = {
   state: {
-    /** The one that goes on; above the last when all are over. */
+    /** The current round; above the last one when all are over. */
     round: number;
     proposed: string | null;
-    /** W of the book: all that it has heard of, ascending. */
+    /** W in the book: all values that it has received, ascending. */
     values: string[];
     decided: string | null;
   };
@@ -61,7 +63,7 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
   const { f, roundMs } = options;
   const rounds = options.rounds === "f" ? f : f + 1;
 
-  /** In the first round what a node proposes, in each later one all that it knows when the round before has ended. */
+  /** Sends the node's own value in the first round, and in later ones all values known when the last round ended. */
   function tell(state: State, ctx: Ctx): void {
     ctx.broadcast({ type: "values", round: state.round, values: state.values });
   }
@@ -75,7 +77,7 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
 
   function decide(state: State, ctx: Ctx): void {
     const [least] = state.values;
-    if (least === undefined) return; // Nobody has proposed anything.
+    if (least === undefined) return; // No node has proposed a value.
     state.decided = least;
     ctx.emit({ type: "decided", value: least });
   }
@@ -113,7 +115,7 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
   };
 }
 
-/** Ascending, none twice; of more than can be said the first. */
+/** Ascending, without duplicates. Values beyond the limit are dropped. */
 const union = (one: readonly string[], other: readonly string[]): string[] =>
   [...new Set([...one, ...other])].sort().slice(0, MAX_VALUES);
 

@@ -1,15 +1,19 @@
 /**
- * Interactive consistency: every node brings a value, and all honest nodes end with the same vector, in which the entries of honest nodes
- * are true. N generals command at once: each node orders its own value, and its entry is what the others obey.
+ * Interactive consistency: every node proposes a value, and all honest nodes decide the same vector, with correct
+ * entries for honest nodes. N generals command at once: each node orders its own value, and its entry is the order that
+ * the others obey.
  * Pease, Shostak & Lamport, "Reaching Agreement in the Presence of Faults", JACM 1980; Coulouris et al. §15.5.1.
  *
- * Assumes   what the generals assume: synchronous rounds that begin together and last longer than any message travels; reliable links; at
- *           most m liars among N ≥ 3m + 1 nodes. With signatures that nobody can forge, among N ≥ m + 2.
- * Safety    agreement: no two honest nodes have different vectors. Validity: the entry of an honest node is what it has proposed.
+ * Assumes   as Byzantine generals: synchronous rounds that begin together and last longer than any message travels;
+ *           reliable links; at most m Byzantine nodes among N ≥ 3m + 1. With signatures that cannot be forged, among N
+ *           ≥ m + 2.
+ * Safety    agreement: no two honest nodes have different vectors. Validity: the entry of an honest node is the value
+ *           that it proposed.
  * Liveness  every honest node has a vector after m + 1 rounds.
- * Cost      N times the generals: with oral messages 36 for N = 4, m = 1, and 1,092 for N = 7, m = 2; with signatures N(N − 1)². m + 1 rounds.
+ * Cost      N times the generals: with oral messages 36 for N = 4, m = 1, and 1,092 for N = 7, m = 2; with signatures
+ *           N(N − 1)². m + 1 rounds.
  *
- * An order names its commander, so the N agreements do not disturb one another. The entry of a node that said nothing is "nothing".
+ * An order names its commander, so the N agreements do not interfere. The entry of a silent node is "nothing".
  */
 import { entriesIn, nodesIn, type PerNode } from "../../core/per-node.ts";
 import { equal } from "../../core/plain.ts";
@@ -28,17 +32,17 @@ import { type SignedMessages, signedMessages } from "./byzantine-generals/signed
 
 export type InteractiveConsistency<General extends Vocabulary = OralMessages> = {
   state: {
-    /** The one that goes on; above m + 1 when all are over. */
+    /** The current round; above m + 1 when all are over. */
     round: number;
     proposed: string | null;
-    /** By commander: what this node knows as a general of that one. */
+    /** By commander: this node's state as one of that commander's generals. */
     generals: PerNode<General["state"]>;
     decided: PerNode<string> | null;
   };
   message: General["message"];
   timer: "round";
   command: { type: "propose"; value: string };
-  event: /** The vector, and the same as text for people. */ {
+  event: /** The vector, and the same as readable text. */ {
     type: "decided";
     vector: PerNode<string>;
     value: string;
@@ -60,15 +64,15 @@ export type InteractiveConsistencyOptions = OptionsOf<typeof consistencyOptions>
 
 type Given = Partial<InteractiveConsistencyOptions>;
 
-/** Over OM(m). */
+/** Based on OM(m). */
 export const interactiveConsistency = (given?: Given): Protocol<InteractiveConsistency> =>
   overGenerals<OralMessages>(oralMessages, ({ path }) => path[0], given);
 
-/** Over SM(m). */
+/** Based on SM(m). */
 export const signedInteractiveConsistency = (given?: Given): Protocol<InteractiveConsistency<SignedMessages>> =>
   overGenerals<SignedMessages>(signedMessages, ({ statements }) => statements[0]?.by, given);
 
-// Which handlers the generals have is known here; their messages are not looked into.
+// Only the names of the handlers are known here; messages are passed on unchanged.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 type Generals = OralMessages | SignedMessages;
@@ -84,13 +88,13 @@ function overGenerals<General extends Generals>(
   const { roundMs } = options;
 
   const made = new Map<NodeId, Protocol<General>>();
-  /** The algorithm of those who have this commander. */
+  /** @returns the algorithm for this commander. */
   function general(commander: NodeId): Any {
     const known = made.get(commander) ?? make({ ...options, commander, order: null, missing: NOTHING });
     made.set(commander, known);
     return known;
   }
-  /** Rounds end for all agreements at once; what each comes to stands in its state. */
+  /** All agreements share one round timer, and their results are read from their states. */
   const within = contexts(() => ({ setTimer: () => {}, emit: () => {} }));
 
   function propose(state: State, value: string, ctx: Ctx): void {

@@ -1,16 +1,18 @@
 /**
- * Commit on a replicated log: what two-phase commit keeps at one coordinator stands in a log that a majority has, so nobody blocks
- * while a majority is alive. All nodes read the same log, and the decision follows from it.
- * After Gray & Lamport, "Consensus on Transaction Commit", ACM TODS 2006: each vote is decided by consensus. There every vote
- * has an instance of its own; here one log orders them all.
+ * Atomic commit on a replicated log. Two-phase commit keeps its decision at one coordinator; here a majority has it in
+ * the log, so no participant blocks while a majority is alive. All nodes read the same log, and the decision follows
+ * from it.
+ * After Gray & Lamport, "Consensus on Transaction Commit", ACM TODS 2006: each vote is decided by consensus. There
+ * every vote has an instance of its own; here one log orders them all.
  *
- * Assumes   crash-recovery nodes with a journal, and a replicated log; for liveness, what the log needs.
- * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if everybody voted yes.
- * Liveness  every transaction is decided everywhere, also if its coordinator never comes back: any node may have it aborted.
- * Cost      N + 1 commands of the log: one to begin, and a vote by each node. On Raft (N − 1)(2N + 3) messages, if the leader begins.
+ * Assumes   crash-recovery nodes with a journal, and a replicated log; for liveness, the assumptions of the log.
+ * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if all nodes voted yes.
+ * Liveness  every transaction is decided at every node, even if its coordinator never recovers: any node may abort it.
+ * Cost      N + 1 commands of the log: one to begin, and a vote by each node. On Raft (N − 1)(2N + 3) messages, if the
+ *           leader begins.
  *
- *     begin 0.1   yes by 0   yes by 2   yes by 1   ⇒ commit, at the place of the last yes
- *     begin 0.1   yes by 2   abort                 ⇒ abort; a yes that comes later changes nothing
+ *     begin 0.1   yes by 0   yes by 2   yes by 1   ⇒ commit, at the index of the last yes
+ *     begin 0.1   yes by 2   abort                 ⇒ abort; a later yes changes nothing
  */
 import type { Chunk } from "../../core/chunk.ts";
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -21,10 +23,10 @@ import { type Command, commandShape, snapshotOf, snapshotShape, textOf } from ".
 import { raft } from "./raft/raft.ts";
 import { atomicity, type Decision, type Transaction, unanimity } from "./two-phase-commit/vocabulary.ts";
 
-/** What the log says of a transaction. */
+/** The state of a transaction according to the log. */
 interface Tally {
   transaction: Transaction;
-  /** Who has voted yes. */
+  /** The nodes that have voted yes. */
   yes: NodeId[];
   decision: Decision | null;
 }
@@ -33,26 +35,26 @@ type Vote = "yes" | "no";
 
 export type ReplicatedCommit = {
   state: {
-    /** How often this node has been started: so its commands and transactions have names of their own. */
+    /** How often this node has started. It makes the names of its commands and transactions unique. */
     life: number;
-    /** Of what it has put to the log in this life. */
+    /** The number of commands that it has proposed in this life. */
     count: number;
-    /** How many transactions it is still to begin, one after the other. */
+    /** The number of transactions still to begin, one after the other. */
     wanted: number;
     isWilling: boolean;
-    /** What it wants in the log, until it stands there. */
+    /** Commands that are not in the log yet. */
     pending: { sequence: number; operation: string }[];
-    /** Up to which place it has read the log. */
+    /** The last index of the log that it has applied. */
     index: number;
-    /** By name, as in `0.1`: those that are open, and the last that are decided. */
+    /** By name, for example `0.1`: the open transactions, and the last decided ones. */
     tallies: Record<string, Tally>;
     /** Its own votes, by the name of the transaction: it never votes twice. */
     votes: Record<string, Vote>;
   };
   timer: "again" | "votes";
-  command: /** Begin so many transactions, one after the other. */
+  command: /** Begins this many transactions, one after the other. */
     | { type: "propose"; transactions: number }
-    /** Vote no from now on, and yes again. */
+    /** `refuse`: vote no from now on. `agree`: vote yes again. */
     | { type: "refuse" }
     | { type: "agree" }
     /** From the log. */
@@ -75,11 +77,11 @@ const commitOptions = optionTable("replicated-commit", {
 
 export type ReplicatedCommitOptions = OptionsOf<typeof commitOptions>;
 
-/** More than so many do not wait. */
+/** The most transactions that may wait. */
 const MAX_WANTED = 1_000;
-/** Decided ones that are remembered: later votes on older ones are passed over. */
+/** The number of decided transactions that are remembered. Votes on older ones are ignored. */
 const REMEMBERED = 8;
-/** Commands and transactions of one life; the number of the life stands above them. */
+/** The most commands of one life. The higher digits of a number are the life. */
 const MAX_COUNT = 1_000_000;
 
 type State = ReplicatedCommit["state"];
@@ -91,14 +93,14 @@ const isOpen = ({ decision }: Tally): boolean => decision === null;
 export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Protocol<ReplicatedCommit> {
   const { votesMs, againMs, snapshotEvery } = commitOptions.settle(given);
 
-  /** A life begins with each start, and when its numbers are used up. */
+  /** A life begins at each start, and when the numbers of the last one are used up. */
   function beginLife(state: State, ctx: Ctx): void {
     state.life += 1;
     state.count = 0;
     ctx.compact([{ type: "life", life: state.life, votes: JSON.stringify(state.votes) }]);
   }
 
-  /** Puts it to the log until it stands there. */
+  /** Proposes a command until it is in the log. */
   function want(state: State, operation: string, ctx: Ctx): void {
     if (state.pending.some((wanted) => wanted.operation === operation)) return;
     state.count += 1;
@@ -118,7 +120,7 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
     want(state, `begin ${ctx.self}.${state.life * MAX_COUNT + state.count + 1}`, ctx);
   }
 
-  /** A vote is journalled before anybody hears of it, so after a crash the node votes the same. */
+  /** A vote is journalled before it is sent, so the node votes the same after a crash. */
   function vote(state: State, transaction: Transaction, ctx: Ctx): void {
     const name = nameOf(transaction);
     const known = state.votes[name];
@@ -139,19 +141,19 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
     beginNext(state, ctx);
   }
 
-  /** What stands at one place of the log, whoever wants it: the same at all nodes. */
+  /** Applies one command of the log, in the same way at all nodes. */
   function apply(state: State, { client, operation }: Command, ctx: Ctx): void {
     const [verb = "", name = ""] = operation.split(" ");
     const tally = state.tallies[name];
     if (verb === "begin") {
       const transaction = transactionNamed(name);
-      if (tally !== undefined || transaction?.coordinator !== client) return; // It stands there twice, or is none.
+      if (tally !== undefined || transaction?.coordinator !== client) return; // A repetition, or not valid.
       state.tallies[name] = { transaction, yes: [], decision: null };
       return vote(state, transaction, ctx);
     }
     if (tally === undefined || !isOpen(tally)) return; // Decided, perhaps long ago.
     if (verb === "no" || verb === "abort") return decide(state, tally, "abort", ctx);
-    if (verb !== "yes") return; // Nobody of this release says so.
+    if (verb !== "yes") return; // This release sends no such command.
     if (!tally.yes.includes(client)) tally.yes.push(client);
     if ([ctx.self, ...ctx.peers].every((node) => tally.yes.includes(node))) decide(state, tally, "commit", ctx);
   }
@@ -197,7 +199,7 @@ export function replicatedCommit(given?: Partial<ReplicatedCommitOptions>): Prot
         state.isWilling = true;
       },
       decided(state, { index, command }, ctx) {
-        if (index <= state.index) return; // It is told anew what it has read.
+        if (index <= state.index) return; // The log decides it again.
         state.index = index;
         const { client, operation } = command;
         if (client === ctx.self) state.pending = state.pending.filter((wanted) => wanted.operation !== operation);
@@ -236,7 +238,7 @@ function transactionNamed(name: string): Transaction | null {
   return number === undefined ? null : { coordinator: Number(coordinator), number: Number(number) };
 }
 
-/** Open ones are never forgotten: there is one of each coordinator at most. */
+/** Drops old decided transactions. Open ones stay: each coordinator has at most one. */
 function forgetOld(state: State): void {
   const decided = Object.keys(state.tallies).filter((name) => !isOpen(state.tallies[name] as Tally));
   for (const name of decided.slice(0, -REMEMBERED)) {
@@ -297,7 +299,7 @@ const wires: WireTable = {
   },
 };
 
-/** On the log of Raft. */
+/** On a Raft log. */
 export const replicatedCommitSystem: System = {
   parts: { commit: replicatedCommit, log: raft },
   wires,

@@ -53,7 +53,7 @@ describe("bully with a failure detector", () => {
     ["crashed, recovered or was cut off", ["crash", "start", "cut", "mend", "call"]],
     ["crashed, recovered, resigned or stood again", ["crash", "start", "resign", "stand", "call"]],
   ];
-  const title = "comes to one leader, the highest that is alive and stands, whatever %s before";
+  const title = "converges to one leader, the highest alive candidate, after nodes %s";
   it.each(scripts)(title, (_what, kinds) => comesToOneLeader(kinds, 60));
   it.each(scripts)(`${title}: longer`, { tags: ["larger"] }, (_what, kinds) => comesToOneLeader(kinds, 600));
 

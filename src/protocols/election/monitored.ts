@@ -39,19 +39,14 @@ export const monitored = (election: AnyMaker): System => ({
 export type MonitoredBully = Monitored<ExtendedBully>;
 /** Options of `monitoredBully()`. */
 export type MonitoredBullyOptions = MonitoredOptions<ExtendedBullyOptions>;
-/**
- * Creates the extended bully election with a failure detector. @throws UsageError if an option is unknown or out of
- * range.
- */
+/** Creates the extended bully election with a failure detector. @throws UsageError if an option is unknown or out of range. */
 export const monitoredBully = composed<{ detector: Heartbeat; election: ExtendedBully }, MonitoredBullyOptions>(
   monitored(extendedBully),
 );
 
 /** Vocabulary of the monitored ring election. */
 export type MonitoredRing = Monitored<ExtendedRing>;
-/**
- * Creates the extended ring election with a failure detector. @throws UsageError if an option is unknown or out of range.
- */
+/** Creates the extended ring election with a failure detector. @throws UsageError if an option is unknown or out of range. */
 export const monitoredRing = composed<
   { detector: Heartbeat; election: ExtendedRing },
   MonitoredOptions<ExtendedRingOptions>
@@ -60,8 +55,8 @@ export const monitoredRing = composed<
 /** Vocabulary of the monitored Chang–Roberts election. */
 export type MonitoredChangRoberts = Monitored<ExtendedChangRoberts>;
 /**
- * Creates the extended Chang–Roberts election with a failure detector. @throws UsageError if an option is unknown or out
- * of range.
+ * Creates the extended Chang–Roberts election with a failure detector.
+ * @throws UsageError if an option is unknown or out of range.
  */
 export const monitoredChangRoberts = composed<
   { detector: Heartbeat; election: ExtendedChangRoberts },

@@ -2,11 +2,12 @@
  * Basic multicast (B-multicast): the message is sent to each member in turn, and a member that receives it delivers it.
  * Coulouris et al. §15.4.1.
  *
- * Assumes   the sender does not crash while it sends; reliable links, or acknowledgements over links that lose and copy;
- *           one closed group, whose members stay the same.
- * Safety    integrity: every message at most once, and only what was sent.
- * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
- * Cost      N − 1 messages per multicast, and as many acknowledgements if it is to have them. A sender delivers its own at
+ * Assumes   the sender does not crash while it sends; reliable links, or acknowledgements over links that lose and
+ *           duplicate; one closed group with fixed members.
+ * Safety    integrity: every message is delivered at most once, and only if it was sent.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: a message that one node delivers is delivered
+ *           by all.
+ * Cost      N − 1 messages per multicast, and as many acknowledgements if they are enabled. A sender delivers its own at
  *           once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -15,16 +16,17 @@ import { count, flag, type OptionsOf, optionTable, positive } from "../options.t
 import { isReceived, type Received, received } from "./parts/group.ts";
 import type { Multicast } from "./parts/layers.ts";
 
+/** Vocabulary of basic multicast. */
 export type BasicMulticast<P = string> = {
   state: {
-    /** How many messages this node has sent. */
+    /** The number of messages that this node has sent. */
     sent: number;
-    /** What has come of each other member, where copies have to be told: with acknowledgements. */
+    /** The messages received from each other member. Used with acknowledgements only, to detect duplicates. */
     received: Received[];
-    /** Its own that somebody has not acknowledged, and how often they were sent. */
+    /** Its own messages that are not fully acknowledged, and how often they were sent. */
     open: { number: number; payload: P; missing: NodeId[]; tries: number }[];
   };
-  /** `number`: which of its sender's messages it is, from 1. */
+  /** `number`: the message's sequence number at its sender, from 1. */
   message: { type: "multicast"; number: number; payload: P } | { type: "acknowledgement"; number: number };
   timer: "resend";
   command: Multicast<P>["command"];
@@ -41,10 +43,16 @@ const basicMulticastOptions = optionTable("basic-multicast", {
   maxTries: count(10, "a member that has not acknowledged a message that was sent this often counts as crashed"),
 });
 
+/** Options of `basicMulticast()`. */
 export type BasicMulticastOptions = OptionsOf<typeof basicMulticastOptions>;
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
+/**
+ * Creates basic multicast.
+ * @param payload the shape of the messages, by default text
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function basicMulticast<P = string>(
   given?: Partial<BasicMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,
@@ -63,7 +71,7 @@ export function basicMulticast<P = string>(
     receive: {
       multicast(state, from, { number, payload: body }, ctx) {
         if (acknowledges) {
-          ctx.send(from, { type: "acknowledgement", number }); // A copy too: the first one may have been lost.
+          ctx.send(from, { type: "acknowledgement", number }); // Duplicates too: the first acknowledgement may have been lost.
           if (dropsCopies && isReceived(state.received, from, number)) return;
           if (dropsCopies) state.received = received(state.received, from, number);
         }
@@ -71,7 +79,7 @@ export function basicMulticast<P = string>(
       },
       acknowledgement(state, from, { number }, ctx) {
         const message = state.open.find((each) => each.number === number);
-        if (message === undefined) return; // Acknowledged by all, or given up.
+        if (message === undefined) return; // All have acknowledged it, or the sender has given up.
         message.missing = message.missing.filter((member) => member !== from);
         if (message.missing.length > 0) return;
         state.open = state.open.filter((each) => each !== message);

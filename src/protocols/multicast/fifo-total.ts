@@ -1,9 +1,10 @@
 /**
- * FIFO-total multicast: total order by agreement over FIFO multicast. The messages of one sender are proposed for, and so
- * agreed, in the order in which it sent them. Coulouris et al. §15.4.3.
+ * FIFO-total multicast: total order by agreement over FIFO multicast. The messages of one sender are proposed, and so
+ * agreed, in the order of sending. Coulouris et al. §15.4.3.
  *
- * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C6 and C4: everybody delivers in the same order, and those of one sender as it sent them. Integrity.
+ * Assumes   no crashes; reliable links, in any order; one closed group. With a carrier with views, members may crash.
+ * Safety    C6 and C4: all nodes deliver in the same order, and the messages of one sender in the order of sending.
+ *           Integrity.
  * Liveness  validity, agreement.
  * Cost      3(N − 1) messages per multicast, as total order alone; three message times.
  */
@@ -14,8 +15,10 @@ import { type Isis, isis } from "./isis.ts";
 import { MAX_PAYLOAD_BYTES, type OrderOptions } from "./parts/group.ts";
 import { type Over, over } from "./parts/layers.ts";
 
+/** Vocabulary of FIFO-total multicast. */
 export type FifoTotal<P = string> = Over<Isis<P>, Fifo<MessageOf<Isis<P>>>>;
 
+/** Creates FIFO-total multicast. */
 export function fifoTotal<P = string>(
   options?: Partial<OrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,

@@ -1,11 +1,12 @@
 /**
- * FIFO multicast: the messages of one sender are delivered in the order in which it sent them.
+ * FIFO multicast: the messages of one sender are delivered in the order of sending.
  * Coulouris et al. §15.4.3, with R-multicast's numbers; ISIS FBCAST (Birman & Joseph, ACM TOCS 1987).
  *
- * Assumes   no crashes; reliable links, in any order; one closed group. Over a carrier with views members may crash.
- * Safety    C4: if a node multicasts m and then m′, every node that delivers m′ has delivered m before. Integrity: every message at
- *           most once, and only what was sent.
- * Liveness  validity: a node that sends a message delivers it. Agreement: what one delivers all do.
+ * Assumes   no crashes; reliable links, in any order; one closed group. With a carrier with views, members may crash.
+ * Safety    C4: if a node multicasts m and then m′, every node that delivers m′ has delivered m before. Integrity: every
+ *           message is delivered at most once, and only if it was sent.
+ * Liveness  validity: a node that sends a message delivers it. Agreement: a message that one node delivers is delivered
+ *           by all.
  * Cost      N − 1 messages per multicast, each with one number. A sender delivers its own at once.
  */
 import type { Context, NodeId, Protocol } from "../../core/protocol.ts";
@@ -28,15 +29,16 @@ import {
   type Refusal,
 } from "./parts/layers.ts";
 
+/** Vocabulary of FIFO multicast. */
 export type Fifo<P = string> = {
   state: Group<P> & {
-    /** S: how many messages this node has multicast. */
+    /** S: the number of messages that this node has multicast. */
     sent: number;
-    /** R: the number of the last message delivered here, of each member, in the order of `members`. */
+    /** R: the number of the last delivered message of each member, in the order of `members`. */
     delivered: number[];
-    /** The hold-back queue: received, and too early. */
+    /** The hold-back queue: messages that arrived too early. */
     heldBack: Message<P>[];
-    /** How many have been given up at the end of a view: one before them has reached nobody who goes on. */
+    /** The number of messages dropped at the end of a view, because an earlier one reached no surviving member. */
     dropped: number;
   };
   message: { type: "multicast"; number: number; payload: P };
@@ -46,6 +48,11 @@ export type Fifo<P = string> = {
 
 type Message<P> = { from: NodeId; number: number; payload: P };
 
+/**
+ * Creates FIFO multicast.
+ * @param payload the shape of the messages, by default text
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function fifo<P = string>(
   options?: Partial<OrderOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,

@@ -1,21 +1,23 @@
 /**
- * View synchrony: reliable multicast in a group whose members join, leave and crash. Everybody sees the same views, and
+ * View synchrony: reliable multicast in a group whose members join, leave and crash. All nodes see the same views, and
  * members that go from one view to the next together have delivered the same messages before it.
- * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; words of Chockler, Keidar & Vitenberg,
- * "Group Communication Specifications", ACM Computing Surveys 2001, and Coulouris et al. §18.2.
+ * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987; terms of Chockler, Keidar &
+ * Vitenberg, "Group Communication Specifications", ACM Computing Surveys 2001, and Coulouris et al. §18.2.
  *
- * Assumes   crash-recovery nodes with a journal; datagrams may be lost, doubled and overtaken, but not for ever. For
- *           liveness: a majority alive that can reach each other; in the end a round trip takes less than `roundMs`.
- * Safety    virtual synchrony: any two nodes that go from view k to view k + 1 have delivered the same messages in k; a node
- *           delivers its own; one sequence of views, of a majority's making; messages of one sender in the order of
- *           sending, none twice, none outside a view.
- * Liveness  in the end all alive nodes that want to be in the group are in one view, and what one of them delivers all do.
- *           A minority changes nothing and says that it is stalled; when it can, it comes back with a new life.
- * Cost      a multicast costs what ip-multicast costs; a change of the view 5(N − 1) messages, 2 more for each member that
- *           lacks some of the view before, and N − 1 more where a member asks to come or to go.
+ * Assumes   crash-recovery nodes with a journal; datagrams may be lost, duplicated and reordered, but not forever. For
+ *           liveness: a connected majority is alive; eventually a round trip takes less than `roundMs`.
+ * Safety    virtual synchrony: any two nodes that go from view k to view k + 1 have delivered the same messages in k; a
+ *           node delivers its own; there is one sequence of views, each decided by a majority; messages of one sender in
+ *           the order of sending, none twice, none outside a view.
+ * Liveness  eventually all alive nodes that want to be in the group are in one view, and all deliver the messages that
+ *           one of them delivers. A minority changes nothing and reports that it is stalled; later it rejoins in a new
+ *           incarnation.
+ * Cost      a multicast costs the same as in ip-multicast; a change of the view 5(N − 1) messages, 2 more for each member
+ *           that lacks messages of the previous view, and N − 1 more if a member asks to join or leave.
  *
- * What is sent while the group changes waits, and goes out in the next view. The parts are `ip-multicast`, which stands
- * still, says what it holds and fills up to the cut, and `views`, which has the cut agreed upon with the members.
+ * Messages sent while the group changes wait, and are sent in the next view. The parts are `ip-multicast`, which blocks,
+ * reports the messages that it holds and obtains the rest up to the cut, and `views`, which agrees on the cut with the
+ * members.
  */
 import { type Assembly, assemble, type Wires } from "../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../core/protocol.ts";
@@ -30,6 +32,7 @@ import { multicastEvents, viewWires } from "./parts/view-wires.ts";
 type Parts<P> = { multicast: IpMulticast<P>; views: Views };
 type Whole<P> = Assembly<Parts<P>>;
 
+/** Vocabulary of view synchrony. */
 export interface ViewSynchrony<P = string> {
   state: Whole<P>["state"];
   message: Whole<P>["message"];
@@ -43,6 +46,7 @@ export interface ViewSynchrony<P = string> {
     | Extract<Views["event"], { type: "left" | "stalled" | "resumed" }>;
 }
 
+/** Options of `viewSynchrony()`, by part. */
 export interface ViewSynchronyOptions {
   multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
   views?: Partial<ViewsOptions>;
@@ -52,7 +56,11 @@ const MAX_PAYLOAD_BYTES = 65_536;
 
 const viewEvents = ["left", "stalled", "resumed"];
 
-/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+/**
+ * Creates view synchrony.
+ * @param payload the shape of the messages: text, or messages of the layer above
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function viewSynchrony<P = string>(
   options: ViewSynchronyOptions = {},
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<P>,
@@ -102,8 +110,8 @@ export function viewSynchrony<P = string>(
 }
 
 /**
- * Speaks of a next view that this node goes to without holding its cut. Nobody who follows the protocol proposes such a
- * view, and in it this node would have delivered differently from others.
+ * Whether a message names a next view that includes this node, although it does not hold the view's cut. No correct node
+ * proposes such a view. In it, this node's deliveries would differ from the others'.
  */
 function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: NodeId, body: Views["message"]): boolean {
   const next = "view" in body ? body.view : body.type === "promise" ? body.accepted?.view : undefined;
@@ -112,7 +120,7 @@ function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: No
   return goesOn && !isCutOf(multicast, next.cut);
 }
 
-/** What carries the messages is in the view that was decided, or in none. */
+/** The carrier of the messages is in the decided view, or in none. */
 function sameView<P>(): Property<ViewSynchrony<P>> {
   return {
     name: "messages belong to the view",

@@ -143,11 +143,11 @@ describe("raymond: every run", () => {
     },
   );
 
-  it("of 3 nodes on a line that enter twice each, the same", () => {
+  it("the same holds for 3 nodes on a line that enter twice each", () => {
     expect(exploreUses(raymond({ tree: "line" }), 3, 2)).toMatchObject({ verdict: "holds", states: 2_215 });
   });
 
-  it("of 5 nodes in a binary tree that enter once each, the same", () => {
+  it("the same holds for 5 nodes in a binary tree that enter once each", () => {
     expect(exploreUses(raymond(), 5, 1)).toMatchObject({ verdict: "holds", states: 8_762 });
   });
 

@@ -119,7 +119,7 @@ describe("suzuki-kasami: every run", () => {
     },
   );
 
-  it("of 3 nodes that enter twice each, the same", { tags: ["long"] }, () => {
+  it("the same holds for 3 nodes that enter twice each", { tags: ["long"] }, () => {
     expect(exploreUses(suzukiKasami(), 3, 2)).toMatchObject({ verdict: "holds", states: 17_956 });
   });
 

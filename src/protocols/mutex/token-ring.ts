@@ -45,8 +45,8 @@ type State = TokenRing["state"];
 type Ctx = Context<TokenRing>;
 
 /**
- * Creates the token ring. @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not
- * list every node once.
+ * Creates the token ring.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
  */
 export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing> {
   const { ring, idleMs } = tokenRingOptions.settle(given);

@@ -1,4 +1,4 @@
-/** Bursts: messages so close together that they can be read only when looked at more closely. */
+/** Bursts: messages so close together that they can be read only when zoomed in. */
 import type { Mark } from "../history/chronicle.ts";
 import type { Life } from "../history/life.ts";
 import { topicOfEvent } from "../history/phrase-book.ts";
@@ -20,21 +20,21 @@ function burstsOf<M extends Message>(messages: readonly M[], gapMs: number): Bur
   return bursts;
 }
 
-/** A loss may be noticed long after the exchange was over, so it does not lengthen it. */
+/** A loss may be noticed long after the exchange, so it does not extend the burst. */
 function arrivalOf(message: Message): number {
   return Math.max(momentOf(message), message.receivedAt ?? 0);
 }
 
-/** Longer than the silence in which an election waits for answers. */
+/** Longer than an election waits for answers. */
 const TURN_MS = 400;
 
-/** The last exchange that is long enough to be worth a look; a single message only if there is nothing else. */
+/** The last exchange that is worth a look; a single message only if there is nothing else. */
 export function lastBurst<M extends Message>(messages: readonly M[]): Burst<M> | null {
   const bursts = burstsOf(messages, TURN_MS);
   return bursts.findLast((burst) => burst.messages.length > 1) ?? bursts.at(-1) ?? null;
 }
 
-/** What happened no longer than this before a burst may have caused it. */
+/** An event at most this long before a burst may have caused it. */
 const CAUSE_MS = 1_000;
 
 interface Causes {
@@ -42,7 +42,7 @@ interface Causes {
   readonly lives: ReadonlyMap<unknown, Life>;
 }
 
-/** The moment from which a burst can be understood: the crash, pause, start or suspicion shortly before it, if there is one. */
+/** The moment from which a burst can be understood: the crash, pause, start or suspicion shortly before it, if any. */
 export function causeOf({ from }: Burst, { marks, lives }: Causes): number {
   const turns = [...lives.values()].flatMap((life) => {
     const stretches = life.stretches();
@@ -53,7 +53,7 @@ export function causeOf({ from }: Burst, { marks, lives }: Causes): number {
   return Math.min(from, ...moments.filter((at) => at >= from - CAUSE_MS));
 }
 
-/** What the burst is mostly about: the part that most of its messages belong to. */
+/** The subject of a burst: the part that most of its messages belong to. */
 export function subjectOf(burst: Burst): string | null {
   const counts = new Map<string, number>();
   for (const { name } of burst.messages)

@@ -1,17 +1,17 @@
 /**
- * An axis of events: where something happens there is room, where nothing happens there is none. Moments keep their order,
- * and of what lies between two of them the place follows from the time. As events come, the axis grows at its end.
+ * An axis of events: busy times get space, silence gets almost none. Moments keep their order, and places between two
+ * events are interpolated by time. As events arrive, the axis grows at its end.
  */
 import type { Chronicle } from "../history/chronicle.ts";
 import { timeOfDay } from "./axis.ts";
 import { firstAfter } from "./levels.ts";
 
-/** From one event to the next, in the axis' own measure. */
+/** The distance from one event to the next, in the units of the axis. */
 export const EVENT = 100;
-/** Events closer than this stand closer, too. */
+/** Events within this time are drawn closer together. */
 const CLOSE_MS = 0.3;
 const LEAST = 4;
-/** A silence shows as a gap that grows with its logarithm; a longer one is broken off. */
+/** A silence is a gap that grows with the logarithm of its length. A longer one is shown as a break. */
 const GROWTH = 40;
 const LONGEST = 300;
 const BREAK_MS = 5_000;
@@ -19,12 +19,12 @@ const BREAK_MS = 5_000;
 export class EventAxis {
   #times: number[] = [];
   #places: number[] = [];
-  /** `placeOf`, the same function as long as it is the same axis. */
+  /** `placeOf` as a function that stays the same for this axis. */
   readonly place = (at: number): number => this.placeOf(at);
   ticks: readonly { readonly at: number; readonly text: string }[] = [];
   breaks: readonly number[] = [];
 
-  /** Takes in what is known by now. What was there before keeps its place, unless something older is heard of only now. */
+  /** Takes in the known entries. Existing places stay, unless an older entry arrives only now. */
   update({ messages, marks, lives }: Chronicle): void {
     const moments: number[] = marks.map(({ at }) => at);
     for (const { sentAt, receivedAt, loss } of messages)
@@ -70,7 +70,7 @@ export class EventAxis {
   }
 }
 
-/** Grows with the gap, so that later is never to the left. */
+/** Grows with the gap, so that later moments are never further left. */
 function roomOf(gapMs: number): number {
   if (gapMs <= 0) return 0;
   if (gapMs < CLOSE_MS) return LEAST + (gapMs / CLOSE_MS) * (EVENT - LEAST);

@@ -1,4 +1,4 @@
-/** What is on the screen, as a file: the same picture in SVG, below its title and beside the names of the nodes. */
+/** Exports the picture on the screen to a file: the same picture in SVG, with its title above and the node names to the left. */
 
 import { yOf } from "./frame.ts";
 import { type Paint, paint } from "./paint.ts";
@@ -9,18 +9,18 @@ export interface Shown {
   readonly title: string;
   nameOf(node: number): string;
   readonly picture: Picture;
-  /** Where only what belongs to the cursor is plain, that; all else is dimmed. */
+  /** If only the items related to the cursor are shown at full strength: those. All others are dimmed. */
   readonly related: Picture | null;
-  /** How much of all else is seen then. */
+  /** The opacity of the dimmed items. */
   readonly dimmed: number;
-  /** Of the column of names. */
+  /** The width of the column of names. */
   readonly namesPx: number;
-  /** What the axis counts. */
+  /** The unit of the axis. */
   readonly unit: string;
 }
 
 const TITLE_PX = 40;
-/** A PNG is for print: twice as fine as the screen. */
+/** A PNG is for print, so it has twice the resolution of the screen. */
 const RATIO = 2;
 
 export function svgOf(shown: Shown, how: Paint): string {
@@ -32,10 +32,10 @@ export function svgOf(shown: Shown, how: Paint): string {
   return surface.document(width, height, how.theme("--sheet"), shown.title);
 }
 
-/** The same as a PNG. @param svg from `svgOf` */
+/** Renders the same picture as a PNG. @param svg from `svgOf` */
 export async function pngOf(svg: string): Promise<Blob> {
   const image = new Image();
-  // Not a blob's address: the content security policy of the page allows only these.
+  // Not a blob URL: the page's content security policy allows only data URLs.
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = new OffscreenCanvas(image.width * RATIO, image.height * RATIO);
@@ -57,7 +57,7 @@ function layersOf({ picture, related, dimmed, namesPx }: Shown) {
   ];
 }
 
-/** Of what belongs to the cursor, what comes after is plain, too. */
+/** Items related to the cursor are not veiled, even if they come later. */
 const unveiled = (how: Paint): Paint => ({ ...how, until: Number.POSITIVE_INFINITY });
 
 function paintNames(surface: SvgSurface, { title, nameOf, picture, namesPx, unit }: Shown, { theme }: Paint): void {
@@ -71,7 +71,7 @@ function paintNames(surface: SvgSurface, { title, nameOf, picture, namesPx, unit
   surface.words(unit, edge, TITLE_PX + picture.height - AXIS_PX + 19, soft);
 }
 
-/** Hands it to the browser, which asks or saves. */
+/** Lets the browser save the file. */
 export function save(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

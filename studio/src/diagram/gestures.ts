@@ -1,7 +1,7 @@
-/** How hands move the diagram: wheel, drag and keys become zooming and panning. Shares are parts of the width. */
+/** User input on the diagram: wheel, drag and keys zoom and pan it. Shares are fractions of the width. */
 
 export interface Gestures {
-  /** Below 1: closer. `share` is the place that stays, null for the middle. */
+  /** A factor below 1 zooms in. `share` is the fixed point; null: the middle. */
   zoom(factor: number, share: number | null): void;
   pan(share: number): void;
   toStart(): void;
@@ -13,10 +13,10 @@ export interface Gestures {
 const WHEEL_ZOOM = 0.0022;
 const KEY_PAN = 0.12;
 const KEY_ZOOM = 1.6;
-/** A pointer that moves less than this was meant as a click. */
+/** A pointer that moves less than this is a click. */
 const DRAG_PX = 4;
 
-/** Returns what takes the listeners off again. */
+/** Returns a function that removes the listeners. */
 export function gesturesOn(element: HTMLElement, gestures: Gestures): () => void {
   const controller = new AbortController();
   const { signal } = controller;
@@ -27,7 +27,7 @@ export function gesturesOn(element: HTMLElement, gestures: Gestures): () => void
   return () => controller.abort();
 }
 
-/** Sideways pans; with Ctrl or ⌘, or once the diagram has the focus, up and down zooms. Else the page scrolls. */
+/** A horizontal wheel pans. A vertical one zooms with Ctrl or ⌘, or if the diagram has the focus; otherwise the page scrolls. */
 function wheel(event: WheelEvent, element: HTMLElement, gestures: Gestures): void {
   const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
   if (isSideways) gestures.pan((event.deltaX || event.deltaY) / element.clientWidth);
@@ -39,7 +39,7 @@ function wheel(event: WheelEvent, element: HTMLElement, gestures: Gestures): voi
 
 function key(event: KeyboardEvent, element: HTMLElement, gestures: Gestures): void {
   if (event.key === "Escape") return gestures.escape();
-  // Buttons and messages within the diagram use these keys for themselves, except for zooming.
+  // Buttons and messages inside the diagram handle these keys themselves, except the zoom keys.
   const isOwn = event.target === element;
   const keys: Record<string, () => void> = {
     "+": () => gestures.zoom(1 / KEY_ZOOM, null),
@@ -90,7 +90,7 @@ function drag(element: HTMLElement, gestures: Gestures, signal: AbortSignal): vo
   };
   element.addEventListener("pointerup", drop, { signal });
   element.addEventListener("pointercancel", drop, { signal });
-  // What ends a drag is no click on whatever lies below.
+  // The end of a drag must not click the element below.
   element.addEventListener(
     "click",
     (event) => {

@@ -1,6 +1,6 @@
 /**
- * The space-time diagram as geometry: from what is remembered to placed lines, arrows, marks and words. Knows no page and no
- * framework; live page and laboratory draw what it gives. x grows with time, one row per node, units are pixels.
+ * The space-time diagram as geometry: from remembered entries to placed lines, arrows, marks and text. It depends on no
+ * page and no framework; live page and laboratory draw its result. x grows with time, one row per node, units are pixels.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Axis, axisOf } from "./axis.ts";
@@ -25,7 +25,7 @@ import { placeSpans } from "./spans.ts";
 import { placeStates } from "./states.ts";
 import { placeTracks } from "./tracks.ts";
 
-/** How far on its way a message ends that never arrives, or that nobody has heard of since. */
+/** How far a message that was lost, or has no known end, is drawn along its way. */
 const LOST_AT_SENDER = 0.34;
 const LOST_AT_RECEIVER = 0.84;
 const FLYING = 0.3;
@@ -34,14 +34,14 @@ const CLEARANCE_PX = 3;
 /** More arrows than this cannot be told apart. */
 const MAX_ARROWS = 700;
 
-/** @param whole what is looked through for what its frame shows, or what knows that by itself */
+/** @param whole a history to search for the part in the frame, or one that can select it itself */
 export function layOut<M extends Message>(
   whole: History<M> | Windowed<M>,
   frame: Frame,
   showing: Showing = {},
 ): Picture<M> {
   const { hidden = new Set<string>() } = showing;
-  // A pixel more, since places are rounded.
+  // One pixel more, because places are rounded.
   const pixel = (frame.to - frame.from) / frame.width;
   const history = "between" in whole ? whole.between(frame.from - pixel, frame.to + pixel) : whole;
   const inView = history.messages.filter((message) => isInView(message, frame) && !hidden.has(message.name.full));
@@ -70,7 +70,7 @@ export function layOut<M extends Message>(
   };
 }
 
-/** Room that one label of an axis wants that is not time itself. */
+/** Space for one label of an axis that is not time. */
 const TICK_PX = 78;
 
 function axisIn({ axis }: History, frame: Frame): Axis {
@@ -89,7 +89,7 @@ function isInView(message: Message, frame: Frame): boolean {
   return xOf(endOf(message), frame) >= 0 && xOf(momentOf(message), frame) <= frame.width;
 }
 
-/** Null if an end is no node of the frame. */
+/** Null if an end is not a node of the frame. */
 function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | null {
   const y1 = yOf(message.from, frame);
   const y2 = yOf(message.to, frame);
@@ -97,7 +97,7 @@ function placeArrow<M extends Message>(message: M, frame: Frame): Arrow<M> | nul
   const side = Math.sign(y2 - y1) * CLEARANCE_PX;
   const { sentAt, receivedAt, loss } = message;
   const x1 = xOf(momentOf(message), frame);
-  // The clocks of two processes differ by microseconds: nothing arrives before it was sent.
+  // The clocks of two processes differ by microseconds: draw no message that arrives before it was sent.
   if (sentAt !== null && receivedAt !== null) {
     const end = { x: Math.max(x1, xOf(receivedAt, frame)), y: y2 - side };
     return { message, fate: "received", start: { x: x1, y: y1 }, end };
@@ -121,12 +121,12 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
     const x1 = Math.max(0, xOf(from, frame));
     const x2 = Math.min(frame.width, xOf(to, frame));
     const beginsHere = frame.still || xOf(from, frame) >= 0;
-    // That it stands still says more than what it was at.
+    // A pause is more informative than the role before it.
     const word = condition === "paused" ? "paused" : role;
     const hasRoom = word !== null && beginsHere && x2 - x1 > widthOf(word, "role") + 16;
     const line = { key: `${node} ${from}`, y, x1, x2, condition, leads, role: hasRoom ? word : null };
     const last = lines.at(-1);
-    // A role may change with every message: what differs in words alone, for which there is no room, is one line.
+    // A role may change with every message: changes of text alone, without space for the text, are one line.
     if (last !== undefined && !hasRoom && last.role === null && last.condition === condition && last.leads === leads)
       lines[lines.length - 1] = { ...last, x2 };
     else lines.push(line);
@@ -137,10 +137,10 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
 const FINEST_PX = 2;
 
 /**
- * More messages than can be told apart: of those that would lie on each other one is drawn, the denser the fainter, so that
- * a hundred thousand are as quick to draw as a few hundred.
- * @param most of the samples
- * @param count of all, of which these may be samples already
+ * Samples of more messages than can be told apart: one of each group that would overlap, fainter in dense regions, so that
+ * a hundred thousand are drawn as fast as a few hundred.
+ * @param most samples at most
+ * @param count of all messages, if `messages` are already samples
  */
 function crowdOf(messages: readonly Message[], frame: Frame, most: number, count: number): Crowd {
   const rows = new Map<NodeId, number>(frame.nodes.map((node, row) => [node, row]));

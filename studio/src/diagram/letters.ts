@@ -1,4 +1,4 @@
-/** The words of a picture, each where it has room: the idea first, then what happened, then what messages are called. */
+/** The labels of a picture, as far as they fit: lasting states first, then events, then the names of messages. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { type Frame, yOf } from "./frame.ts";
 import { type Letter, placeAlong, placeBeside, Room, widthOf } from "./lettering.ts";
@@ -7,7 +7,7 @@ import { STATE_COLOURS, stateText } from "./states.ts";
 
 type Bare = Omit<Picture, "letters">;
 
-/** More names of messages than these nobody reads. */
+/** With more arrows, messages are not named: no one could read the names. */
 const MAX_NAMED = 220;
 const MARK_ABOVE_PX = 14;
 
@@ -40,7 +40,7 @@ function takeGround(room: Room, { frame, lines, tracks, marks, arrows, spans, he
   }
 }
 
-/** What a node is in, at its beginning or at the edge. */
+/** The lasting state of a node, at its beginning or at the edge. */
 function stateLetters(room: Room, { states }: Bare): Letter[] {
   return states.flatMap(({ key, kind, words, x1, x2, y }): Letter[] => {
     const text = stateText({ kind, words });
@@ -82,7 +82,7 @@ function roleLetters(room: Room, { lines, tracks, states, clocks }: Bare): Lette
   });
 }
 
-/** A message that one step sends to several nodes is named once. */
+/** A message that one step sends to several nodes is labeled once. */
 function arrowLetters(room: Room, { arrows, crowd }: Bare, inkOf: (name: string) => string): Letter[] {
   if (crowd !== null || arrows.length > MAX_NAMED) return [];
   const groups = new Map<string, typeof arrows>();
@@ -114,7 +114,7 @@ const CLOCK_CHARACTER_PX = 5.8;
 const CLOCK_GAP_PX = 8;
 const CLOCK_BELOW_PX = 15;
 
-/** Vector clocks beside the life lines, at the ends of messages: one for each step, as far as they have room. */
+/** Vector clocks next to the life lines, at the ends of messages: one per step, as far as they fit. */
 export function placeClocks(arrows: readonly Arrow[], clockOf: ClockOf, frame: Frame): ClockLabel[] {
   const ends = arrows
     .flatMap(({ message, start, end, fate }) => [

@@ -1,4 +1,4 @@
-/** Marks on the life lines: what happened at one node alone. However many there are, no more are placed than can be told apart. */
+/** Marks on the life lines: events at one node alone. Only as many are placed as can be told apart. */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import { deliveredId, nameOf } from "../../../src/trace/log.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";
@@ -12,10 +12,10 @@ interface Happened {
   readonly lives: ReadonlyMap<NodeId, Pick<Life, "stretches">>;
 }
 
-/** How far marks stand apart that would cover each other. */
+/** The distance between marks that would cover each other. */
 const BESIDE_PX = 9;
 const LEAST_APART_PX = 3;
-/** Where there would be more, marks stand further apart. */
+/** If there would be more, marks are placed further apart. */
 const MAX_MARKS = 400;
 const TURN_WEIGHT = 3;
 const KINDS: readonly MarkKind[] = [
@@ -56,8 +56,8 @@ function fewOf(marks: readonly Happening[], frame: Frame): PlacedMark[] {
 }
 
 /**
- * Of marks of one node and shape that would cover each other one stays, since they may come by the thousand: the first, but of
- * events the last of the weightiest, which says how things stand now.
+ * Keeps one of the marks of one node and shape that would cover each other, since there may be thousands. It keeps the
+ * first one; for events, it keeps the last of the most important ones, which shows the current state.
  */
 function uncovered(marks: readonly Happening[], frame: Frame, apartPx: number): Happening[] {
   const kept: Happening[] = [];
@@ -74,7 +74,7 @@ function uncovered(marks: readonly Happening[], frame: Frame, apartPx: number): 
   return kept;
 }
 
-/** A delivery stands beside a mark of the same moment, such as the command to send. */
+/** A delivery is placed next to a mark of the same moment, such as the command to send. */
 function beside(marks: readonly PlacedMark[]): PlacedMark[] {
   const last = new Map<NodeId, number>();
   return marks
@@ -100,7 +100,7 @@ function placeMark(mark: Happening, frame: Frame): PlacedMark {
   };
 }
 
-/** A mark says the same in every picture, of which there are ten in a second. */
+/** The text of a mark is the same in every picture, and there are ten pictures per second. */
 function wordsOf(mark: Happening): Inscription {
   if (mark.inscription !== undefined) return mark.inscription;
   let known = words.get(mark);
@@ -117,7 +117,7 @@ function labelOf(kind: MarkKind, content: Tagged): string {
   return kind === "event" ? label(content) : nameOf(content).short;
 }
 
-/** Where a process began or ended. */
+/** The starts and ends of a process. */
 function turnsOf(node: NodeId, life: Pick<Life, "stretches"> | undefined, frame: Frame): PlacedMark[] {
   const stretches = life?.stretches() ?? [];
   const y = yOf(node, frame) ?? 0;

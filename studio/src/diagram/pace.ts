@@ -1,18 +1,18 @@
 /**
- * How often a picture is drawn anew while hands move it. One that is drawn in time for its frame may be drawn in each; one that
- * comes late is only moved and stretched for a while, so that few frames are late.
+ * How often a picture is redrawn during a drag. A picture that is ready in time for its frame may be redrawn in each frame.
+ * After a late one, the picture is only moved and scaled for a while, so that few frames are late.
  */
 
 /** Frames come 60 times a second. */
 const IN_TIME_MS = 20;
-/** For so many times as long as its frame took nothing is drawn. */
+/** After a late frame, drawing pauses for this multiple of its duration. */
 const REST = 10;
 
 export class Pace {
   #drewAt: number | null = null;
   #restsUntil = Number.NEGATIVE_INFINITY;
 
-  /** To be told of each frame that begins while hands move. Whether the picture may be drawn in this one. */
+  /** Call it for each frame during a drag. Returns whether the picture may be drawn in this frame. */
   allows(now: number): boolean {
     if (this.#drewAt !== null) {
       const took = now - this.#drewAt;
@@ -22,7 +22,7 @@ export class Pace {
     return now >= this.#restsUntil;
   }
 
-  /** It is drawn in the frame that began then. */
+  /** The picture is drawn in the frame that began then. */
   drew(now: number): void {
     this.#drewAt = now;
   }

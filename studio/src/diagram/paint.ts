@@ -1,4 +1,4 @@
-/** Draws a picture on a surface: the ground, what lasts, messages, marks and words, in this order. */
+/** Draws a picture on a surface: the ground, lasting states, messages, marks and text, in this order. */
 import type { Ink } from "../../../src/trace/diagram/ink.ts";
 import { textWidth } from "../../../src/trace/picture/boxes.ts";
 import { type MarkKind, markPaths } from "../../../src/trace/picture/marks.ts";
@@ -14,9 +14,9 @@ import { TRACK_PX } from "./tracks.ts";
 export interface Paint {
   readonly theme: Theme;
   inkOf(name: string): Ink;
-  /** What comes after this x has not happened yet. */
+  /** Everything after this x has not happened yet. */
   readonly until?: number;
-  /** How much of it is hidden, 1 for all; mostly unless said. */
+  /** How much of the later part is hidden; 1: all of it. By default, most of it. */
   readonly veil?: number;
 }
 
@@ -30,10 +30,10 @@ export function paint(surface: Surface, picture: Picture, how: Paint): void {
   paintWords(surface, picture, how);
 }
 
-/** How much is hidden of what has not happened yet. */
+/** How much of the later part is hidden. */
 export const VEIL = 0.84;
 
-/** All that lies below the veil. */
+/** Everything below the veil. */
 export function paintThings(
   surface: Surface,
   picture: Picture,
@@ -47,7 +47,7 @@ export function paintThings(
   for (const mark of picture.marks) paintMark(surface, mark.shape, mark.x, mark.y, theme);
 }
 
-/** The words of what has happened, which lie above it; beside what is wholly hidden, where an arrow ends, none. */
+/** Labels of past items, above the veil. With an opaque veil, arrows that end later have no label. */
 export function paintWords(
   surface: Surface,
   { letters }: Pick<Picture, "letters">,
@@ -59,7 +59,7 @@ export function paintWords(
 
 const TICK_PX = 12;
 
-/** @param hiddenFrom no time is written that reaches beyond this x, where all is hidden */
+/** @param hiddenFrom times that extend beyond this x are omitted, because everything is hidden there */
 function paintGround(
   surface: Surface,
   { frame, axis, height, spans, breaks }: Picture,
@@ -87,7 +87,7 @@ function paintGround(
   for (const span of spans) paintSpan(surface, span, bottom, theme);
 }
 
-/** Told apart by their upper edge as well: cut links have a line, loss has dashes, delay has dots. */
+/** Their upper edges differ too: a line for cut links, dashes for loss, dots for delay. */
 const FAULTS: Readonly<
   Record<FaultKind, { readonly colour: string; readonly opacity: number; readonly dash?: string }>
 > = {
@@ -105,7 +105,7 @@ function paintSpan(surface: Surface, { kind, x1, x2, y, text }: PlacedSpan, bott
     surface.words(text, x1 + 5, y + 13, { colour: theme(colour), px: 12.5, family: "serif", italic: true });
 }
 
-/** How much of its colour. */
+/** The opacity of each kind of state. */
 const STATE_OPACITIES: Readonly<Record<PlacedState["kind"], number>> = {
   inside: 0.62,
   waiting: 0.34,
@@ -117,7 +117,7 @@ const STATE_OPACITIES: Readonly<Record<PlacedState["kind"], number>> = {
   changing: 0.34,
 };
 
-/** What says by itself that it is there has no edge below. */
+/** States that are recognizable without a lower edge. */
 const EDGELESS: ReadonlySet<PlacedState["kind"]> = new Set(["electing", "preparing", "view"]);
 
 function paintState(
@@ -128,7 +128,7 @@ function paintState(
   const colour = STATE_COLOURS[kind];
   const [top, width] = [y - STATE_PX / 2, Math.max(x2 - x1, 2)];
   surface.box(x1, top, width, STATE_PX, { fill: theme(colour), opacity: STATE_OPACITIES[kind] });
-  // By its edges as well as by its colour: inside is closed, waiting is open above.
+  // Recognizable by edges as well as by color: inside is closed, waiting is open at the top.
   const edge = { fill: theme(colour) };
   if (kind === "view") surface.box(x1, top, 2, STATE_PX, edge);
   if (!EDGELESS.has(kind)) surface.box(x1, top + STATE_PX - 1.4, width, 1.4, edge);
@@ -177,7 +177,7 @@ function paintArrows(surface: Surface, picture: Picture, inkOf: Paint["inkOf"], 
   for (const arrow of arrows) paintArrow(surface, arrow, inkOf(arrow.message.name.full), theme, isCasing);
 }
 
-/** @param isCased with a ground of its own, so that crossings can be followed */
+/** @param isCased with an outline in the color of the ground, so that crossings can be followed */
 function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCased = true): void {
   const { start, end, fate } = arrow;
   const colour = theme(`--ink-${ink.slot}`);
@@ -196,7 +196,7 @@ function paintArrow(surface: Surface, arrow: Arrow, ink: Ink, theme: Theme, isCa
   else surface.shape(ink.head.path, { fill: colour, ...place });
 }
 
-/** The denser, the fainter: what is too much to be read is a tint, not a wall. */
+/** Dense regions are fainter: unreadable masses become a tint, not a wall. */
 function paintCrowd(surface: Surface, { arrows, crowd }: Picture, inkOf: Paint["inkOf"], theme: Theme): void {
   const byInk = new Map<number, number[]>();
   for (const { start, end, message } of arrows) {
@@ -243,7 +243,7 @@ function paintLetter(surface: Surface, { text, x, y, radians, style, colour }: L
     halo: theme("--sheet"),
     ...STYLES[style],
   } as const;
-  // Names of messages stand around their middle, all others begin at their place.
+  // Names of messages are centered. All other text begins at its place.
   if (style === "arrow") {
     const [down, across] = [Math.cos(radians) * 3.6, -Math.sin(radians) * 3.6];
     surface.words(text, x + across, y + down, { ...look, anchor: "middle", radians });

@@ -1,4 +1,4 @@
-/** What the diagram is made from, and what it is as geometry: plain data that layout, painting, hit-testing and tests share. */
+/** The input of the diagram and its geometry: plain data shared by layout, painting, hit-testing and tests. */
 import type { NetworkPeriod } from "../../../src/cluster/feed.ts";
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import type { MessageId } from "../../../src/trace/entry.ts";
@@ -22,13 +22,13 @@ export interface Message {
   readonly sentAt: number | null;
   readonly receivedAt: number | null;
   readonly loss: { readonly at: number; readonly node: NodeId } | null;
-  /** What is written along its arrow; its name unless told. */
+  /** The label of its arrow; its name by default. */
   readonly label?: string;
 }
 
 export interface History<M extends Message = Message> {
   readonly messages: readonly M[];
-  /** Where these are samples: how many there are. */
+  /** The number of all messages, if these are samples. */
   readonly messageCount?: number;
   readonly marks: readonly Happening[];
   readonly lives: ReadonlyMap<
@@ -36,15 +36,15 @@ export interface History<M extends Message = Message> {
     Pick<Life, "stretches"> & { readonly holdBack: Pick<Life["holdBack"], "tracks"> }
   >;
   readonly networks: readonly (NetworkPeriod | NetworkWords)[];
-  /** What nodes were in for some time: the critical section, a term of leadership. */
+  /** Lasting states of the nodes: in the critical section, in a term of leadership. */
   readonly states?: readonly StateSpan[];
-  /** What is written on the axis, and where it is broken since nothing happens; unless told, times are. */
+  /** The ticks of the axis, and its breaks in times without events. By default, the ticks show times. */
   readonly axis?: Pick<Axis, "ticks"> & { readonly breaks: readonly number[] };
 }
 
-/** A history that knows what of it a window of its axis shows, so that nobody has to look through all of it. */
+/** A history that can select the part in a window itself, so that not all of it is scanned. */
 export interface Windowed<M extends Message = Message> {
-  /** What reaches into the window; of more than can be told apart, samples. */
+  /** Everything that reaches into the window; samples if there is more than can be told apart. */
   between(from: number, to: number): History<M>;
 }
 
@@ -70,7 +70,7 @@ export interface LifeLine {
   readonly x2: number;
   readonly condition: Condition;
   readonly leads: boolean;
-  /** The role in words, where there is room for it; null elsewhere. */
+  /** The role in words if there is space for it; otherwise null. */
   readonly role: string | null;
 }
 
@@ -78,7 +78,7 @@ export interface Picture<M extends Message = Message> {
   readonly frame: Frame;
   readonly lines: readonly LifeLine[];
   readonly arrows: readonly Arrow<M>[];
-  /** Where there are more messages than can be told apart: `arrows` are then samples of them. */
+  /** Set if there are more messages than can be told apart: `arrows` are then samples. */
   readonly crowd: Crowd | null;
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];
@@ -92,7 +92,7 @@ export interface Picture<M extends Message = Message> {
   readonly height: number;
 }
 
-/** Something that happened at one node alone. Starts and crashes may stand in its life instead. */
+/** Something that happened at one node alone. Starts and crashes may be in the node's life instead. */
 export interface Happening {
   readonly key: number;
   readonly at: number;
@@ -100,15 +100,15 @@ export interface Happening {
   readonly kind: MarkKind;
   readonly name: Name;
   readonly content: Tagged | null;
-  /** What is written beside it; unless told, it is made from name and content. */
+  /** The label. By default, it is made from name and content. */
   readonly inscription?: Inscription;
-  /** So many pixels right of its place, beside other marks of the same step. */
+  /** The offset to the right in pixels, next to other marks of the same step. */
   readonly nudge?: number;
 }
 
 export interface Inscription {
   readonly label: string;
-  /** The weightier takes the room for labels. */
+  /** The label with the greater weight gets the space. */
   readonly weight: number;
 }
 
@@ -124,7 +124,7 @@ export interface PlacedMark extends Inscription {
 
 export interface Crowd {
   readonly count: number;
-  /** Places in the list of messages. */
+  /** Indexes in the list of messages. */
   readonly samples: readonly number[];
 }
 
@@ -135,7 +135,7 @@ export interface ClockLabel {
   readonly text: string;
 }
 
-/** What is written at one end of a message: a key of its step, and the clock there. Null where nothing is known. */
+/** The text at one end of a message: a key for its step, and its clock. Null if the clock is unknown. */
 export type ClockOf = (
   message: Message,
   end: "sent" | "received",
@@ -147,22 +147,22 @@ export interface Burst<M extends Message = Message> {
   readonly messages: readonly M[];
 }
 
-/** What of the history is shown, and how. */
+/** The part of the history that is shown, and how. */
 export interface Showing {
-  /** Full names of messages that are not shown. */
+  /** Full names of hidden message types. */
   readonly hidden?: ReadonlySet<string>;
   /** The vector clocks of steps; absent while they are not shown. */
   readonly clockOf?: ClockOf;
-  /** The ink of a message, as a colour of the page by name. */
+  /** The ink of a message, as a color of the page by name. */
   readonly inkOf?: (name: string) => string;
 }
 
-/** When a message is first heard of. */
+/** The moment at which a message is first known. */
 export function momentOf({ sentAt, receivedAt }: Message): number {
   return sentAt ?? receivedAt ?? 0;
 }
 
-/** When a message is last heard of. */
+/** The moment at which a message is last known. */
 export function endOf(message: Message): number {
   return Math.max(momentOf(message), message.receivedAt ?? message.loss?.at ?? 0);
 }
@@ -172,7 +172,7 @@ export const AXIS_PX = 34;
 const MARK_PX = 9;
 const ARROW_PX = 6;
 
-/** What lies under the pointer: a mark, else the nearest arrow. */
+/** The item under the pointer: a mark, otherwise the nearest arrow. */
 export function hit<M extends Message>({ marks, arrows }: Picture<M>, at: Point): Arrow<M> | PlacedMark | null {
   let [best, least] = [null as Arrow<M> | PlacedMark | null, Number.POSITIVE_INFINITY];
   for (const mark of marks) {

@@ -1,6 +1,6 @@
 /**
- * Keeps the picture up to date at little cost. The picture is laid out anew only when something changed; between that,
- * it is merely shifted. What stands still in it keeps its coordinates, so nothing of it has to be touched.
+ * Keeps the picture up to date at little cost. It is laid out again only after a change. Between changes it is merely
+ * shifted: all coordinates stay the same, so no element is touched.
  */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Chronicle, Message } from "../history/chronicle.ts";
@@ -12,9 +12,9 @@ import type { Viewport } from "./viewport.svelte.ts";
 import type { Window } from "./window.ts";
 
 const LAYOUT_MS = 120;
-/** Laying out, and bringing the elements up to date, takes no more than this part of the time; painting them takes as much again. */
+/** Layout and updates of the elements take at most this share of the time. Painting takes as much again. */
 const LAYOUT_SHARE = 0.05;
-/** Even without news the present moves on. */
+/** The present moves on even without new entries. */
 const IDLE_MS = 1_000;
 
 export interface Rows {
@@ -23,16 +23,16 @@ export interface Rows {
   readonly top: number;
 }
 
-/** What of the chronicle is shown, and how: the same object as long as that is the same. */
+/** The part of the chronicle that is shown, and how: the same object as long as that is the same. */
 export interface Shown {
   history(chronicle: Chronicle): History<Message>;
   readonly showing: Showing;
 }
 
-/** How the picture lies under the window, in pixels. */
+/** The position of the picture under the window, in pixels. */
 export interface Shift {
   readonly left: number;
-  /** Where the present is. */
+  /** The x of the present. */
   readonly present: number;
   readonly msPerPx: number;
 }
@@ -45,12 +45,12 @@ export class Stage {
   #drawnRevision = -1;
   #shown: Shown | null = null;
 
-  /** How wide the picture is under a window of `width` pixels. */
+  /** The width of the picture under a window of `width` pixels. */
   static widthUnder(width: number): number {
     return Math.round(width * (1 + AHEAD));
   }
 
-  /** To be called once per frame of the browser, with the moment when that began. Null while there is nothing to show. */
+  /** Call it once per browser frame, with the frame's start time. Null while there is nothing to show. */
   update(studio: Studio, viewport: Viewport, rows: Rows, width: number, begin: number, shown: Shown): Shift | null {
     if (studio.chronicle === null || width === 0) return null;
     const now = studio.now();
@@ -62,14 +62,14 @@ export class Stage {
     if (isTurn) viewport.axis?.update(studio.chronicle);
     const window = viewport.window(now);
     const wanted = this.#frameFor(window, viewport, rows, width);
-    // Hands that move the diagram wait for nobody.
+    // A drag never waits.
     if (picture === null || isTurn || wanted !== picture.frame || shown !== this.#shown) {
       const began = performance.now();
       picture = layOut(shown.history(studio.chronicle), wanted, shown.showing);
       this.picture = picture;
       this.#shown = shown;
       this.#laidOutAt = performance.now();
-      // The elements are brought up to date in a microtask that waits already: this one comes after it.
+      // Elements are updated in a microtask that is already queued. This one comes after it.
       queueMicrotask(() => {
         this.#tookMs = performance.now() - began;
       });
@@ -83,7 +83,7 @@ export class Stage {
     };
   }
 
-  /** The frame that is there, as long as it will do. */
+  /** The current frame, as long as it is sufficient. */
   #frameFor(window: Window, { origin, following, axis }: Viewport, rows: Rows, width: number): Frame {
     const frame = this.picture?.frame;
     const wide = Stage.widthUnder(width);

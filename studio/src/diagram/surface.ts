@@ -1,4 +1,4 @@
-/** What a picture is drawn on: a canvas for the screen, SVG for a file. Both take the same path words. */
+/** The target of a drawing: a canvas for the screen, SVG for a file. Both accept the same path data. */
 
 export interface Stroke {
   readonly colour: string;
@@ -7,7 +7,7 @@ export interface Stroke {
   readonly dash?: string;
 }
 
-/** How a shape is filled and stroked, where it stands, and which way it points. */
+/** How a shape is filled and stroked, its position, and its direction. */
 export interface Manner {
   readonly fill?: string;
   readonly stroke?: Stroke;
@@ -26,17 +26,17 @@ export interface Lettering {
   readonly anchor?: "start" | "middle" | "end";
   readonly radians?: number;
   readonly opacity?: number;
-  /** The colour around the letters that keeps them apart from what lies below. */
+  /** The outline color that separates the letters from the drawing below. */
   readonly halo?: string;
 }
 
 export interface Surface {
-  /** @param path SVG path words around the origin, which `manner` places */
+  /** @param path SVG path data around the origin, which `manner` places */
   shape(path: string, manner: Manner): void;
-  /** @param ends x and y of each line's beginning and end, in turn */
+  /** @param ends x and y of each line's beginning and end, alternating */
   lines(ends: readonly number[], manner: Pick<Manner, "stroke" | "opacity">): void;
   box(x: number, y: number, width: number, height: number, manner: Manner): void;
-  /** Words on their baseline. */
+  /** Text on its baseline. */
   words(text: string, x: number, y: number, lettering: Lettering): void;
 }
 
@@ -49,7 +49,7 @@ const fontOf = ({ px, family, weight = 400, italic = false }: Lettering): string
   `${italic ? "italic " : ""}${weight} ${px}px ${FONTS[family]}`;
 
 const HALO_PX = 3.5;
-/** Shapes such as arrowheads come again and again. */
+/** Shapes such as arrowheads are reused often. */
 const paths = new Map<string, Path2D>();
 const MAX_PATHS = 500;
 
@@ -121,7 +121,7 @@ export class ScreenSurface implements Surface {
     context.fillText(text, 0, 0);
   }
 
-  /** A context takes long to understand a font, even the one that it has. */
+  /** Setting a font is slow for a context, even if the font is the same. */
   #write(font: string): void {
     if (font === this.#font) return;
     this.#context.font = font;
@@ -142,7 +142,7 @@ export class ScreenSurface implements Surface {
   }
 }
 
-/** @param comesAgain as it stands around the origin */
+/** @param comesAgain whether the shape is cached: it is drawn around the origin */
 function pathOf(words: string, comesAgain: boolean): Path2D {
   const known = paths.get(words);
   if (known !== undefined) return known;
@@ -185,7 +185,7 @@ export class SvgSurface implements Surface {
     this.#elements.push(`<text ${look.join(" ")}>${escaped(text)}</text>`);
   }
 
-  /** What `draw` draws stands in a window of its own, and nothing of it beside that. */
+  /** Draws into a clipped area of its own: nothing that `draw` draws appears outside. */
   inside(
     { x, y, width, height, opacity }: { x: number; y: number; width: number; height: number; opacity: number },
     draw: () => void,
@@ -196,7 +196,7 @@ export class SvgSurface implements Surface {
     this.#elements.push("</svg></g>");
   }
 
-  /** A whole document of that size, on a ground of that colour. */
+  /** A complete document of this size, on a ground of this color. */
   document(width: number, height: number, ground: string, title: string): string {
     return [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,

@@ -1,40 +1,40 @@
-/** Which window of time the diagram shows now: following the present, held still, or on its way to another window. */
+/** The current window of the diagram: following the present, held, or moving to another window. */
 import type { Chronicle } from "../history/chronicle.ts";
 import { EVENT, EventAxis } from "./event-axis.ts";
 import { followingWindow, framing, LONGEST_MS, PRESENT, panned, type Window, within, zoomed } from "./window.ts";
 
-/** Following the present more closely than this shows nothing but flicker. */
+/** Following the present at a closer zoom shows nothing but flicker. */
 const SHORTEST_FOLLOWED_MS = 1_000;
 
-/** So many events are seen of a page that was just opened. */
+/** A newly opened page shows this many events. */
 const FIRST_EVENTS = 60;
 
-/** Its windows lie on an axis: that of events, or time. What it is told are moments. */
+/** A window on an axis of events or of time. Its parameters are moments. */
 export class Viewport {
   /** Null while the axis is time itself. */
   axis = $state.raw<EventAxis | null>(new EventAxis());
   following = $state(true);
-  /** Whether vector clocks are shown, while the view is paused. */
+  /** Whether vector clocks are shown while the view is paused. */
   showsClocks = $state(false);
   /** On the axis. */
   spanMs = $state((FIRST_EVENTS * EVENT) / PRESENT);
-  /** What short distances are counted from: the beginning of what was framed. */
+  /** The moment that short distances are counted from: the beginning of the framed range. */
   origin = $state<number | null>(null);
 
-  /** Where it is held; of no meaning while it follows. */
+  /** The held position; unused while following. */
   #pausedFrom = 0;
 
-  /** Where a moment stands on the axis. */
+  /** The position of a moment on the axis. */
   placeOf(at: number): number {
     return this.axis === null ? at : this.axis.placeOf(at);
   }
 
-  /** The moment at a place of the axis. */
+  /** The moment at a position of the axis. */
   timeOf(place: number): number {
     return this.axis === null ? place : this.axis.timeOf(place);
   }
 
-  /** Events or time, the present at its edge. */
+  /** Switches between events and time, with the present at the edge. */
   toggleAxis(chronicle: Chronicle | null): void {
     this.axis = this.axis === null ? new EventAxis() : null;
     if (chronicle !== null) this.axis?.update(chronicle);
@@ -50,7 +50,7 @@ export class Viewport {
       : { from: this.#pausedFrom, spanMs: this.spanMs };
   }
 
-  /** The earliest moment that must be kept; none while it follows. */
+  /** The earliest moment that must be kept; Infinity while following. */
   get studiedFrom(): number {
     return this.following ? Infinity : this.timeOf(this.#pausedFrom);
   }
@@ -61,7 +61,7 @@ export class Viewport {
     this.origin = null;
   }
 
-  /** Back to the present, with the zoom that there is unless it is too close for that. */
+  /** Follows the present again, with the current zoom unless it is too close. */
   followAgain(): void {
     this.follow(this.axis === null && this.spanMs < SHORTEST_FOLLOWED_MS ? LONGEST_MS : this.spanMs);
   }
@@ -75,13 +75,13 @@ export class Viewport {
     this.#rest(this.window(now));
   }
 
-  /** Shows what lies between two moments, with a margin. */
+  /** Shows the range between two moments, with a margin. */
   frame(from: number, to: number): void {
     this.#rest(framing(this.placeOf(from), this.placeOf(to)));
     this.origin = from;
   }
 
-  /** Following goes on while zooming, at the present edge. */
+  /** Following continues while zooming, at the edge of the present. */
   zoom(factor: number, at: number | null, begin: number, now: number): void {
     const window = this.window(now);
     if (this.following) this.spanMs = zoomed(window, this.placeOf(now), factor).spanMs;

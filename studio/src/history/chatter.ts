@@ -1,27 +1,27 @@
 /**
- * Chatter is what is said so evenly that it would bury the rest, such as heartbeats, and renewals with their
- * confirmations: second after second at the same rate. A protocol's own messages come in bursts. When the rhythm breaks,
- * as when the leader that renewed has crashed, what is said is worth seeing again, until it is even for a while.
+ * Chatter is a message type with a steady rate, such as heartbeats or lease renewals, which would bury all other messages.
+ * A protocol's other messages come in bursts. When the rhythm breaks, as after a crash of the leader that renewed, the type
+ * is shown again until it has been steady for a while.
  */
 import type { Name } from "../../../src/trace/log.ts";
 
-/** So many even seconds make chatter. */
+/** A type becomes chatter after this many steady seconds. */
 const SECONDS = 5;
-/** Counts of two seconds in a row are even within this factor and this difference: one of them may begin between two beats. */
+/** Consecutive two-second counts are steady within this factor and difference: a count may have one beat more or less. */
 const UNEVEN_FACTOR = 1.6;
 const UNEVEN_BY = 2;
-/** What is chatter already stays so within this factor: a busy machine beats unevenly, too. */
+/** Existing chatter may vary by this factor, since a busy machine beats unevenly too. */
 const BROKEN_FACTOR = 3;
 
 interface Tally {
-  /** In the present second, and in the one before. */
+  /** In the current second, and in the previous one. */
   count: number;
   countBefore: number;
   evenSeconds: number;
   isBorn: boolean;
 }
 
-/** A name that has become chatter, or is none any more, from a moment on. */
+/** A type becomes chatter, or stops being chatter, at a moment. */
 export interface Turn {
   readonly full: string;
   readonly since: number;
@@ -29,25 +29,25 @@ export interface Turn {
 }
 
 export class Chatter {
-  /** Since when. */
+  /** Chatter types, with the moment since which they are. */
   readonly #chatty = new Map<string, number>();
   readonly #tallies = new Map<string, Tally>();
   readonly #leastPerSecond: number;
   readonly #bornChatty: ReadonlySet<string>;
   #second = -Infinity;
 
-  /** @param bornChatty Parts that are folded from their first word on, such as a failure detector. */
+  /** @param bornChatty parts whose messages are chatter from the first one on, such as a failure detector */
   constructor(leastPerSecond: number, bornChatty: readonly string[] = []) {
     this.#leastPerSecond = leastPerSecond;
     this.#bornChatty = new Set(bornChatty);
   }
 
-  /** Whether what is said at `at` ms under that name is chatter, as far as is known now. */
+  /** Whether a message of this type at `at` ms is chatter, as far as is known now. */
   has(fullName: string, at: number): boolean {
     return at >= (this.#chatty.get(fullName) ?? Infinity);
   }
 
-  /** Counts one saying at `at` ms. Returns what turns out to have become chatter, or to have ceased to be. */
+  /** Counts one message at `at` ms. Returns the types that became chatter, or stopped being chatter. */
   hear({ full, part }: Name, at: number): readonly Turn[] {
     const second = Math.floor(at / 1_000);
     const turns = second > this.#second ? this.#turnTo(second) : [];
@@ -74,7 +74,7 @@ export class Chatter {
     return turns;
   }
 
-  /** At the end of a second: what it makes of one name. */
+  /** At the end of a second: whether one type changes. */
   #turnOf(full: string, tally: Tally, isNext: boolean): Turn | null {
     const { count, countBefore } = tally;
     const isFrequent = count >= this.#leastPerSecond;

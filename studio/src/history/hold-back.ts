@@ -1,10 +1,10 @@
-/** What one node's process has held back in the time that is kept. */
+/** The messages that one node's process held back during the retention time. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { HoldBackQueue, type Track } from "../../../src/trace/diagram/diagram.ts";
 
-/** More than fit in a row of the diagram are counted. */
+/** Messages beyond this many rows of the diagram are shown as a count. */
 const ROWS = 3;
-/** Under load it changes with every message. */
+/** Under load, the queue changes with every message. */
 const MAX_CHANGES = 1_500;
 
 interface Change {
@@ -16,14 +16,14 @@ interface Change {
 export class HoldBack {
   readonly #node: NodeId;
   #changes: Change[] = [];
-  /** What the changes come to; null when there are new ones. */
+  /** Computed from the changes; null after a new change. */
   #tracks: readonly Track[] | null = null;
 
   constructor(node: NodeId) {
     this.#node = node;
   }
 
-  /** What it holds back now, oldest first; null where its protocol does not hold back. */
+  /** The messages held back now, oldest first; null if the protocol has no hold-back queue. */
   get now(): readonly string[] | null {
     return this.#changes.at(-1)?.held ?? null;
   }
@@ -34,12 +34,12 @@ export class HoldBack {
     if (this.#changes.length > 2 * MAX_CHANGES) this.#changes = this.#changes.slice(-MAX_CHANGES);
   }
 
-  /** A process that ends takes what it held with it. */
+  /** A process loses its queue when it ends. */
   lose(at: number): void {
     if (this.#changes.length > 0) this.become(at, []);
   }
 
-  /** What it held before anything is known, from how things stand now. */
+  /** Fills in the queue before the first change from the current one. */
   supposeBefore(held: readonly string[] | undefined): void {
     if (this.#changes.length === 0 && held !== undefined) this.become(-Infinity, held);
   }
@@ -56,7 +56,7 @@ export class HoldBack {
     return queue.end();
   }
 
-  /** Forgets what was before `at`, except how things stood then. */
+  /** Forgets changes before `at`, except the state at that time. */
   forget(at: number): void {
     const last = this.#changes.findLastIndex((change) => change.at <= at);
     if (last <= 0) return;

@@ -1,6 +1,6 @@
 /**
- * The life of one node's process as a sequence of stretches: running, paused or gone, leading or not. Evidence comes
- * from two sides, the node's own trace and the supervisor's picture, and may be a little out of order.
+ * The life of one node's process as a sequence of stretches: running, paused or gone, leading or not. The evidence comes
+ * from two sources, the node's trace and the supervisor's state, and may be slightly out of order.
  */
 import type { NodePicture } from "../../../src/cluster/feed.ts";
 import type { View } from "../../../src/core/protocol.ts";
@@ -28,7 +28,7 @@ interface Evidence {
 
 export interface Stretch {
   readonly from: number;
-  /** Infinity for the one that still lasts. */
+  /** Infinity while the stretch lasts. */
   readonly to: number;
   readonly condition: Condition;
   readonly leads: boolean;
@@ -42,29 +42,29 @@ type Standing = Pick<Stretch, "condition" | "leads" | "role">;
 const isSame = (a: Standing, b: Standing): boolean =>
   a.condition === b.condition && a.leads === b.leads && a.role === b.role;
 
-/** Of one node. */
+/** Per node. */
 const MAX_EVIDENCE = 600;
-/** So long it is known how the node stood; what is older goes many at a time. */
+/** Positions are kept for this long. Older ones are removed in batches. */
 const [PLACED_MS, KEPT_POSITIONS] = [2_000, 64];
-/** The role in a view of which only the leader is remembered. */
+/** The role in views that are reduced to their leader. */
 const UNTOLD = "";
 
 export class Life {
   readonly node: number;
   readonly holdBack: HoldBack;
-  /** How far its replicated log is by now; null where it has none, or its process is gone. */
+  /** The current state of the node's replicated log; null if it has none, or its process is gone. */
   log: View["log"] | null = null;
-  /** Who has signed what by now; null where nothing is to be signed, or its process is gone. */
+  /** The current signatures; null if nothing is signed, or the process is gone. */
   certificates: View["certificates"] | null = null;
-  /** How it stood to the others, of late. Ascends in time. */
+  /** Recent positions of the node in the topology, ascending by time. */
   #positions: { readonly at: number; readonly position: Position }[] = [];
   readonly #spans: Spans;
   #evidence: Evidence[] = [];
-  /** What the evidence comes to, told in two ways; null when there is new evidence. */
+  /** Two views of the evidence; null after new evidence. */
   #stretches: readonly Stretch[] | null = null;
   #states: readonly LastingState[] | null = null;
 
-  /** @param spans which of its states last */
+  /** @param spans which of the states are lasting states */
   constructor(node: number, spans: Spans) {
     this.node = node;
     this.#spans = spans;
@@ -99,7 +99,7 @@ export class Life {
     this.#insert({ at, condition: "running" });
   }
 
-  /** Fills in what was before the first evidence, from how things stand now. */
+  /** Fills in the state before the first evidence from the current one. */
   supposeBefore(picture: NodePicture): void {
     const first = this.#evidence.find((each) => each.condition !== undefined);
     const now: Condition = picture.process === "running" || picture.process === "paused" ? picture.process : "gone";
@@ -127,7 +127,7 @@ export class Life {
     return this.#stretches;
   }
 
-  /** What it was in for some time, as its protocol declares it. */
+  /** The lasting states of the node, as its protocol declares them. */
   states(): readonly LastingState[] {
     this.#states ??= this.#lasting(
       ({ condition, view }) => (condition === "gone" || view === null ? null : spanOf(this.#spans, view, this.node)),
@@ -150,7 +150,7 @@ export class Life {
     return spansOf(changes, Infinity, areSame);
   }
 
-  /** Forgets what was before `at`, except how things stood then. */
+  /** Forgets evidence before `at`, except the state at that time. */
   forget(at: number): void {
     this.holdBack.forget(at);
     if ((this.#evidence[1]?.at ?? Infinity) > at) return;
@@ -164,7 +164,7 @@ export class Life {
     [this.#stretches, this.#states] = [null, null];
   }
 
-  /** How it stood to the others then, which is not long ago. */
+  /** The position at a recent moment. */
   positionAt(at: number): Position {
     return this.#positions.findLast((each) => each.at <= at)?.position ?? {};
   }
@@ -197,7 +197,7 @@ export class Life {
     return this.#evidence.findLast((each) => each.view !== undefined)?.view ?? null;
   }
 
-  /** Roles may change with every message, as where a token goes round: of the older half, only who led, and in which term, is kept. */
+  /** Roles may change with every message, as with a circulating token. Reduce the older half to leaders and terms. */
   #thinOut(): void {
     const older = this.#evidence.splice(0, MAX_EVIDENCE);
     let led: string | null = null;

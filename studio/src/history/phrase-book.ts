@@ -1,6 +1,6 @@
 /**
- * Trace entries in words. Events that the literature has a sentence for get that sentence; all others are told by their
- * own type and fields, so a new protocol is legible from its first day.
+ * Trace entries in words. Common events have a sentence. All others are described by their type and fields, so a new
+ * protocol is readable from the start.
  */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import { unwrapped } from "../../../src/core/wrapping.ts";
@@ -10,12 +10,12 @@ import { fieldsOf, nameOf, nameOfWord } from "../../../src/trace/log.ts";
 
 export type Topic = "leadership" | "suspicion" | "process" | "crash" | "network" | "command" | "delivery" | "protocol";
 
-/** A sentence about one node, in a form that can be said of several: "node 1 suspects …", "nodes 1 and 2 suspect …". */
+/** A sentence about one node, in a singular and a plural form: "node 1 suspects …", "nodes 1 and 2 suspect …". */
 export interface Phrase {
   readonly topic: Topic;
   readonly one: string;
   readonly many: string;
-  /** The other node that it mentions. */
+  /** The other node that the sentence mentions. */
   readonly whom?: NodeId;
 }
 
@@ -38,14 +38,14 @@ const events: Record<string, Tell> = {
   }),
   restored: ({ node: whom }) => ({
     topic: "suspicion",
-    one: `hears from node ${whom} again`,
-    many: `hear from node ${whom} again`,
+    one: `trusts node ${whom} again`,
+    many: `trust node ${whom} again`,
     whom: Number(whom),
   }),
   heard: ({ node: whom }) => ({
     topic: "suspicion",
-    one: `hears from node ${whom}`,
-    many: `hear from node ${whom}`,
+    one: `receives a message from suspected node ${whom}`,
+    many: `receive a message from suspected node ${whom}`,
     whom: Number(whom),
   }),
   entered: () => ({ topic: "protocol", one: "enters the critical section", many: "enter the critical section" }),
@@ -56,7 +56,7 @@ const events: Record<string, Tell> = {
   },
   led: ({ leader, term }, node) => {
     const when = ` in term ${Number(term)}`;
-    if (leader === null) return same("leadership", `knows of no leader${when}`);
+    if (leader === null) return same("leadership", `knows no leader${when}`);
     return leader === node
       ? { topic: "leadership", one: `leads${when}`, many: `lead${when}` }
       : {
@@ -71,8 +71,8 @@ const events: Record<string, Tell> = {
     const where = index === undefined ? "" : ` at ${Number(index)}`;
     return { topic: "protocol", one: `decides ${what}${where}`, many: `decide ${what}${where}` };
   },
-  asked: ({ operation }) => ({ topic: "command", one: `wants ${brief(operation)}`, many: `want ${brief(operation)}` }),
-  acknowledged: ({ sequence }) => same("command", `has command ${sequence} answered`),
+  asked: ({ operation }) => ({ topic: "command", one: `requests ${brief(operation)}`, many: `request ${brief(operation)}` }),
+  acknowledged: ({ sequence }) => same("command", `receives the answer to command ${sequence}`),
 };
 
 const losses: Record<LossReason, string> = {
@@ -83,24 +83,24 @@ const losses: Record<LossReason, string> = {
   down: "the receiver was not running",
 };
 
-/** What a replica's parts only tell each other on the way from the log to the client. */
+/** Internal events between the parts of a replica, on the way from the log to the client. */
 const ASIDE = /^(machine\.|client\.(reading|query)$)/;
 
-/** Whether an event is worth neither a line nor a mark. */
+/** Whether an event gets neither a line nor a mark. */
 export const isAside = (event: Tagged): boolean => ASIDE.test(nameOf(event).full);
 
-/** Whether the literature has a sentence for it. Such an event is always told, however often it comes. */
+/** Whether the event has a sentence. Such an event is always reported, no matter how often it happens. */
 export function hasSentence(event: Tagged): boolean {
   return tellerOf(event) !== undefined;
 }
 
-/** Of its own only: an event may be called `constructor`. */
+/** Own properties only: an event may be called `constructor`. */
 function tellerOf(event: Tagged): Tell | undefined {
   const { short } = nameOf(event);
   return Object.hasOwn(events, short) ? events[short] : undefined;
 }
 
-/** What an event is about; `protocol` where the literature has no sentence for it. */
+/** The topic of an event; `protocol` for events without a sentence. */
 export function topicOfEvent(event: Tagged): Topic {
   return tellerOf(event)?.(unwrapped(event), -1)?.topic ?? "protocol";
 }
@@ -109,7 +109,7 @@ export function lossInWords(why: LossReason): string {
   return losses[why];
 }
 
-/** Null for what is not worth a line of its own. Lost messages are told by `lossesInWords`. */
+/** Null for entries without a line. `lossesInWords` describes lost messages. */
 export function phraseOf(entry: TraceEntry): Phrase | null {
   switch (entry.kind) {
     case "start":
@@ -134,13 +134,13 @@ export function phraseOf(entry: TraceEntry): Phrase | null {
       return within(instanceOf(entry.event), told ?? same("protocol", `emits ${label(entry.event)}`, "emit"));
     }
     case "gap":
-      return same("protocol", `sent more than could be read: ${entry.dropped} entries are missing`);
+      return same("protocol", `sent trace entries faster than they could be read: ${entry.dropped} are missing`);
     default:
       return null;
   }
 }
 
-/** Which election, lock or channel of a member of `join()` says it: `mutex “invoice-42”`; null elsewhere. */
+/** The election, lock or channel of a `join()` member that an event belongs to: `mutex “invoice-42”`; null for others. */
 function instanceOf(event: Tagged): string | null {
   const [, kind, name] = /^(election|mutex|channel)\.(.+)$/.exec(nameOf(event).part ?? "") ?? [];
   return name === undefined ? null : `${kind} “${name}”`;
@@ -151,7 +151,7 @@ function within(instance: string | null, phrase: Phrase): Phrase {
   return { ...phrase, one: `${phrase.one} (${instance})`, many: `${phrase.many} (${instance})` };
 }
 
-/** `from` and `to` count for a single message only. */
+/** `from` and `to` are used for a single message only. */
 export function lossesInWords(count: number, type: string, from: NodeId, to: NodeId, why: LossReason): string {
   if (count > 1) return `${count} ${type} messages were lost: ${losses[why]}`;
   return `${withArticle(type)} message from node ${from} to node ${to} was lost: ${losses[why]}`;
@@ -162,17 +162,17 @@ export function label(tagged: Tagged): string {
   return [nameOf(tagged).short, ...wordsOf(fieldsOf(tagged))].join(" ");
 }
 
-/** A fencing token as its epoch and its number within that: `1·4`. Tokens that are not packed stay as they are. */
+/** A fencing token as its epoch and its counter: `1·4`. Tokens that are not packed stay as they are. */
 export function tokenText(token: number): string {
   return token < ENTRIES ? String(token) : `${epochOf(token)}·${token % ENTRIES}`;
 }
 
-/** What a node is doing, in the words that all pages have for it: "held" is what is held back. */
+/** A node's role in the terms that all pages use. "Held" is reserved for held-back messages. */
 export function roleText(role: string): string {
   return role.replace(/^held\b/, "inside").replace(/^wanted\b/, "waiting");
 }
 
-/** The first of what it says of itself. */
+/** The first part of a role. */
 export const briefRole = (role: string): string => roleText(role.split(/[,(;]/, 1)[0] as string).trim();
 
 function wordsOf(fields: Record<string, unknown>): string[] {
@@ -180,19 +180,19 @@ function wordsOf(fields: Record<string, unknown>): string[] {
   return words.map(([name, value]) => (name === "token" ? tokenText(Number(value)) : brief(value)));
 }
 
-/** "node 1", "nodes 1 and 2", "nodes 0–5 and 7". `nodes` ascend. */
+/** "node 1", "nodes 1 and 2", "nodes 0–5 and 7". `nodes` are ascending. */
 export function nodesInWords(nodes: readonly NodeId[]): string {
   return nodes.length === 1 ? `node ${nodes[0]}` : `nodes ${inWords(nodes)}`;
 }
 
-/** "1", "1 and 2", "0, 1 and 2", "0–5 and 7". `nodes` ascend. */
+/** "1", "1 and 2", "0, 1 and 2", "0–5 and 7". `nodes` are ascending. */
 export function inWords(nodes: readonly NodeId[]): string {
   const items = runsOf(nodes).flatMap((run) => (run.length > 3 ? [`${run[0]}–${run.at(-1)}`] : run.map(String)));
   if (items.length <= 1) return items.join("");
   return `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 }
 
-/** Stretches of consecutive ids. */
+/** Runs of consecutive ids. */
 function runsOf(nodes: readonly NodeId[]): NodeId[][] {
   const runs: NodeId[][] = [];
   for (const node of nodes) {

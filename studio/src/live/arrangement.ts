@@ -1,4 +1,4 @@
-/** The cluster as its topology is drawn: where each node stands, what it is in, and what is on its way or has just arrived. */
+/** The cluster as its topology is drawn: the place and state of each node, and the messages in transit or just arrived. */
 import type { ClusterPicture, NetworkPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { ArrangedNode, Arrangement } from "../../../src/protocols/index.ts";
@@ -13,12 +13,12 @@ import { briefRole } from "../history/phrase-book.ts";
 const conditions = { starting: "down", exited: "down", paused: "paused", running: "up" } as const;
 
 /**
- * What nodes do is heard of a little later, of each at another time. So what is drawn is how things stood so long ago: one moment
- * for all, at which a token is at one node or on its way.
+ * Entries arrive with a delay that differs by node. The drawing shows the state this long ago, at one moment for all nodes:
+ * a token is then at one node or in transit.
  */
 export const HEARD_WITHIN_MS = 200;
 
-/** @param at the moment of what positions tell */
+/** @param at the moment of the positions */
 export function arrangementOf(cluster: ClusterPicture, lives: ReadonlyMap<NodeId, Life>, at: number): Arrangement {
   const { presented, nodes } = cluster;
   const rows = presented?.rows ?? nodes.map(({ id }) => id);
@@ -48,20 +48,20 @@ function arrangedNode(
   };
 }
 
-/** What stands at a node: what it is in, or the first of what it says of itself. */
+/** The caption of a node: its role, or the state of its process. */
 export function captionOf({ process, view, byzantine }: NodePicture): string {
   const role = process === "running" ? briefRole(view?.role ?? process) : process;
-  return `${role}${byzantine === undefined ? "" : ", lies"}`;
+  return `${role}${byzantine === undefined ? "" : ", Byzantine"}`;
 }
 
-/** So long the trace of a message stays on its way. */
+/** The trace of a message stays this long after it arrives. */
 const AFTERGLOW_MS = 900;
-/** Longer than this nothing is on its way: its end has been missed. */
+/** A message in transit for longer has an end that was missed. */
 const LONG_MS = 12_000;
-/** More at a time cannot be told apart. */
+/** At most this many at a time: more cannot be told apart. */
 const SHOWN = 24;
 
-/** The last message of each way at a moment. @param messages in the order of time, nearly */
+/** The last message per direction at a moment. @param messages nearly in order of time */
 export function flightsOf(messages: readonly Message[], carriers: readonly string[], at: number): Flight[] {
   const last = new Map<string, Flight>();
   const begun = messages.filter(({ sentAt, receivedAt }) => (sentAt ?? receivedAt ?? Infinity) <= at);
@@ -77,7 +77,7 @@ export function flightsOf(messages: readonly Message[], carriers: readonly strin
   return [...last.values()];
 }
 
-/** `both`: nothing passes. `oneWay`: messages pass in one direction still. */
+/** `both`: no message passes. `oneWay`: messages still pass in one direction. */
 type Cut = "none" | "oneWay" | "both";
 
 /** A link between two nodes of a topology, as a line from one circle to the other. */
@@ -87,12 +87,12 @@ interface Link {
   readonly cut: Cut;
   readonly start: Place;
   readonly end: Place;
-  /** Both ends of the gap in the middle of one that is cut. */
+  /** The two ends of the gap in the middle of a cut link. */
   readonly gap: readonly [Place, Place];
   readonly degrees: number;
 }
 
-/** Between more nodes whole links are not drawn: they would be one grey patch. */
+/** With more nodes, intact links are not drawn: they would merge into one gray patch. */
 const MOST_NODES = 16;
 const [BESIDE_PX, GAP_PX] = [2, 9];
 

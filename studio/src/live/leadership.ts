@@ -1,10 +1,10 @@
-/** Who leads, in words, from what every running node believes. */
+/** The leader in words, from the belief of every running node. */
 import type { ClusterPicture, NodePicture } from "../../../src/cluster/feed.ts";
 import type { NodeId } from "../../../src/core/protocol.ts";
 import { briefRole, inWords, nodesInWords } from "../history/phrase-book.ts";
 
 export interface Leadership {
-  /** A running node that others or itself believe in; `split` if there are several. */
+  /** A running node that itself or others follow; `split` if there are several. */
   readonly leader: NodeId | "none" | "split";
   readonly headline: string;
   readonly detail: string;
@@ -19,7 +19,7 @@ export function leadershipOf(cluster: ClusterPicture): Leadership {
   const told = leadershipIn(cluster);
   const headline = cluster.headline ?? null;
   if (headline === null) return told;
-  // What the protocol is for comes first; who leads in it is a detail, unless it says so itself.
+  // The protocol's own headline comes first. The leader is a detail, unless the headline names it.
   const isSaid =
     told.headline === NOBODY ? cluster.spans.spans === "leadership" : headline.includes(`ode ${told.leader} leads`);
   return { ...told, headline, detail: isSaid ? told.detail : `${told.headline} ${told.detail}` };
@@ -43,7 +43,7 @@ function leadershipIn(cluster: ClusterPicture): Leadership {
   if (first !== undefined) return led(first, running, cluster.protocol);
   const [mourned] = followings;
   if (mourned !== undefined) return bereft(mourned.leader, cluster);
-  // Whether anybody has called an election, only the roles can tell.
+  // Only the roles show whether a node has called an election.
   return { leader: "none", headline: NOBODY, detail: rolesInWords(running) };
 }
 
@@ -53,12 +53,12 @@ function led({ leader, followers }: Following, running: readonly NodePicture[], 
     dissent.length === 0
       ? agreement(running.length)
       : `${followers.length} of ${running.length} agree; ${dissentInWords(dissent)}.`;
-  // Members of `join()` have as many leaders as elections; what they show is who serves the locks.
+  // Members of `join()` have one leader per election. Their view shows the member that serves the locks.
   const does = protocol === "services" ? "serves the locks" : "leads";
   return { leader, headline: `Node ${leader} ${does}.`, detail };
 }
 
-/** The nodes follow one that is not there. */
+/** The nodes follow a node that is not running. */
 function bereft(leader: NodeId, cluster: ClusterPicture): Leadership {
   const process = cluster.nodes.find((node) => node.id === leader)?.process;
   const fate = process === "paused" ? "is paused" : process === "starting" ? "is starting" : "is gone";

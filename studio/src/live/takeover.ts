@@ -1,11 +1,11 @@
-/** The last change of the leader, and how long the cluster had none if the leader's process stopped. */
+/** The last change of leader, and how long the cluster had no leader if the leader's process stopped. */
 import type { NodeId } from "../../../src/core/protocol.ts";
 import type { Life } from "../history/life.ts";
 
 export interface Takeover {
   readonly from: NodeId;
   readonly to: NodeId;
-  /** What stopped the leader before; `running` if nothing did. */
+  /** What stopped the previous leader; `running` if nothing did. */
   readonly fate: "gone" | "paused" | "running";
   readonly tookMs: number;
 }

@@ -1,17 +1,17 @@
 /**
- * One large piece of drawing a frame: the words of the page, the log, the layout of the diagram, the pixels below it. Each
- * alone has time enough; two of them make a frame late.
+ * At most one large piece of drawing per frame: the text of the page, the log, the layout of the diagram, or its pixels.
+ * Each fits into a frame alone; two of them would delay it.
  */
 export type Piece = "words" | "log" | "layout" | "pixels";
 
 export class Turns {
   #frame = Number.NaN;
   #isTaken = false;
-  /** Who waits, the longest first. */
+  /** Waiting pieces, the longest wait first. */
   #queue: Piece[] = [];
   #asked = new Set<Piece>();
 
-  /** Whether it is the turn of `piece` in the frame that began at `frame`. Refused, it asks again with every frame. */
+  /** Whether `piece` may draw in the frame that began at `frame`. A refused piece requests again in every frame. */
   take(piece: Piece, frame: number): boolean {
     if (frame !== this.#frame) this.#begin(frame);
     this.#asked.add(piece);
@@ -22,7 +22,7 @@ export class Turns {
     return true;
   }
 
-  /** A diagram that did not ask again has nothing to draw any more, and keeps no other waiting. */
+  /** A piece that did not request again has nothing left to draw, and does not delay the others. */
   #begin(frame: number): void {
     this.#queue = this.#queue.filter((piece) => this.#asked.has(piece));
     this.#asked = new Set();

@@ -1,4 +1,4 @@
-/** What the last piece of work has cost: of an election its own messages, of entries, messages and decisions the mean of a minute. */
+/** The cost in messages of the last election, or the mean per entry, multicast or decision over the last minute. */
 import type { Presented } from "../../../src/cluster/feed.ts";
 import { momentOf } from "../diagram/picture.ts";
 import type { Chronicle, Mark, Message } from "../history/chronicle.ts";
@@ -7,13 +7,13 @@ import { electionIn, merged, type Period, type Work } from "../work.ts";
 
 type Remembered = Pick<Chronicle, "messages" | "marks" | "lives">;
 
-/** Null where there is nothing to count, or nothing has been done. What keeps coming anyway, such as heartbeats, is not counted. */
+/** Null if there is nothing to count, or nothing has happened. Chatter, such as heartbeats, is not counted. */
 export function workIn(name: Presented["work"], remembered: Remembered): Work | null {
   if (name === null) return null;
   const messages = remembered.messages.filter(({ from, to }) => from !== to);
   if (name === "election") return lastElection(remembered, messages);
   if (name === "entry") return entries(remembered, messages);
-  // As far as both are remembered; a command stands before the messages that follow from it.
+  // Count only as far back as both are remembered. A command precedes the messages that it causes.
   const [first] = messages;
   const since = first === undefined ? -Infinity : momentOf(first) - BEFORE_MS;
   const count = countOf[name](remembered.marks.filter(({ at }) => at >= since));
@@ -34,7 +34,7 @@ const countOf: Readonly<Record<"multicast" | "decision", (marks: readonly Mark[]
   },
 };
 
-/** What is sent while nobody waits and nobody is inside, as where a token goes round, is nobody's entry. */
+/** Messages sent while no node waits or is inside, such as a circulating token, belong to no entry. */
 function entries({ lives, marks }: Remembered, messages: readonly Message[]): Work | null {
   const busy = periods(lives, ({ kind, from, to }) => (kind === "waiting" || kind === "inside" ? { from, to } : null));
   const count = emitted(marks, "entered").length;
@@ -44,19 +44,19 @@ function entries({ lives, marks }: Remembered, messages: readonly Message[]): Wo
   return { name: "entry", count, messages: own.length / count, isOver };
 }
 
-/** Clocks of different machines are this far apart, and what a step sends is stamped a little earlier than what it leads to. */
+/** Clocks of different machines differ by up to this, and a step's messages are stamped slightly before its effects. */
 const SKEW_MS = 5;
 
 const isWithin = ({ from, to }: Period, at: number | null): boolean => at !== null && at >= from - SKEW_MS && at <= to;
 
-/** Periods in which nodes were in such states. */
+/** The periods in which nodes were in such states. */
 function periods(lives: Remembered["lives"], pick: (state: LastingState) => Period | null): readonly Period[] {
   const all = [...lives.values()].flatMap((life) => life.states().flatMap((state) => pick(state) ?? []));
   return merged(all, SKEW_MS);
 }
 
 function lastElection({ lives }: Remembered, messages: readonly Message[]): Work | null {
-  // The page does not remember the beginning of states that are older than what it remembers.
+  // The beginning of states that are older than the page's memory is unknown.
   const elections = periods(lives, (state) => (state.from === -Infinity ? null : electionIn(state)));
   const last = elections.at(-1);
   if (last === undefined) return null;

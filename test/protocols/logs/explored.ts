@@ -1,4 +1,4 @@
-/** A log by itself in the checker, where two nodes propose a command each: what it promises whatever happens, and what its runs went through. */
+/** A log alone in the checker, where two nodes propose one command each: its properties, and the events that runs must reach. */
 import { expect } from "vitest";
 import type { ExploreOptions } from "../../../src/check/explore.ts";
 import { walk } from "../../../src/check/search/walks.ts";
@@ -9,10 +9,10 @@ import { reaching } from "../reached.ts";
 export const proposal = (client: NodeId) =>
   ({ type: "propose", command: { client, sequence: 1, operation: `put k ${client}` } }) as const;
 
-/** The client whose command stands at a place; -1: two have stood there, or one that nobody proposed. */
+/** The client whose command is at an index. −1: two different commands, or one that no node proposed. */
 type Places = Readonly<Record<number, NodeId>>;
 
-/** Of all nodes, those that have crashed among them: what each has decided where, in all its lives. */
+/** By node, crashed nodes included: the decided command at each index, over all incarnations. */
 export const agreed = <V extends Vocabulary>(proposers: readonly NodeId[]): Property<V> => ({
   name: "agreement, integrity and validity",
   claim: "no two nodes decide differently at a place, no node twice, and nothing that was not proposed",
@@ -40,7 +40,7 @@ export const agreed = <V extends Vocabulary>(proposers: readonly NodeId[]): Prop
 
 const RUNS = 150;
 
-/** Random, PCT and swarm runs within these bounds: none violates anything, and together they come to all of this. */
+/** Random, PCT and swarm runs within these bounds violate no property, and together they reach all of `reached`. */
 export function walked<V extends Vocabulary>(options: ExploreOptions<V>, ...reached: string[]): void {
   const { maxStates: _, ...model } = options;
   for (const strategy of ["random", "pct", "swarm"] as const) {

@@ -9,7 +9,7 @@ import { type LogUnderTest, swarm } from "./swarm.ts";
 const FEW = 4;
 const { COTERIE_SEED: replayed, COTERIE_SEEDS: count } = process.env;
 
-/** Of so many that fail one reads; the others are of the same kind, as a rule. */
+/** Reports only this many failures. The others usually have the same cause. */
 const MAX_FAILURES = 5;
 
 function underSeeds(log: LogUnderTest, first: number, last: number): void {
@@ -34,23 +34,23 @@ function underSeeds(log: LogUnderTest, first: number, last: number): void {
 }
 
 describe.each(logs.map((log) => [log.name, log] as const))("%s under random faults", (_name, log) => {
-  test("is linearizable, keeps its properties at every step, and answers all once it is well", () =>
+  test("is linearizable, keeps its properties at every step, and answers every request after all faults have ended", () =>
     replayed === undefined
       ? underSeeds(log, firstSeed(), firstSeed() + FEW - 1)
       : underSeeds(log, Number(replayed), Number(replayed)));
 
-  test("the same under as many seeds as COTERIE_SEEDS says", { tags: ["larger"] }, () =>
+  test("the same for the number of seeds in COTERIE_SEEDS", { tags: ["larger"] }, () =>
     underSeeds(log, firstSeed(), firstSeed() + Number(count) - 1),
   );
 });
 
-test("a history in which most appends stay unanswered is judged by the order in which they stand in the end", () => {
+test("judges a history with mostly unanswered appends by their final order", () => {
   const fast = logs.find(({ name }) => name === "fast-paxos") as LogUnderTest;
-  // 9 of 23 operations are answered. Without that order two million steps come to nothing.
+  // 9 of 23 operations are answered. Without that order, two million steps give no result.
   expect(swarm(fast, 219)).toMatchObject({ acknowledged: 9, operations: 23, steps: 13 });
 });
 
-describe("the toy, whose links lose nothing", () => {
+describe("the primary log, whose links lose nothing", () => {
   const toy = (forgets: boolean): LogUnderTest => ({
     name: "primary-log",
     make: (options) => replicated(() => primaryLog({ forgets }), options) as never,
@@ -59,9 +59,9 @@ describe("the toy, whose links lose nothing", () => {
     needsReliableLinks: true,
   });
 
-  test("is well, too", () => underSeeds(toy(false), 3, 4));
+  test("passes, too", () => underSeeds(toy(false), 3, 4));
 
-  test("one that forgets its order is found out", () => {
+  test("fails if the primary forgets its order", () => {
     expect(() => underSeeds(toy(true), 1, 8)).toThrow(/primary-log, seed \d+: /);
   });
 });

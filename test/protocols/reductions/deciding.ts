@@ -1,4 +1,4 @@
-/** What consensus is, whatever it is made of: what a reduction offers, and what it is held to. */
+/** The interface and the properties of consensus, for every reduction that implements it. */
 import type { Property, Protocol, TimerOf, Vocabulary, World } from "../../../src/core/protocol.ts";
 import { text } from "../../../src/core/shape.ts";
 
@@ -21,7 +21,7 @@ export function consensusProperties<V extends Vocabulary & { state: Deciding }>(
     },
     {
       name: "termination",
-      claim: "in the end, every node has decided, if any has proposed",
+      claim: "eventually, every node has decided, if any has proposed",
       when: "quiescent",
       holds: ({ alive, state }: World<Deciding>) =>
         alive.every((node) => state(node).proposed === null) || alive.every((node) => state(node).decided !== null),
@@ -29,20 +29,20 @@ export function consensusProperties<V extends Vocabulary & { state: Deciding }>(
   ] as Property<V>[];
 }
 
-/** Where nobody lies. */
+/** Without Byzantine nodes. */
 export const validity = {
   name: "validity",
   claim: "what is decided was proposed",
   when: "always",
   holds: ({ nodes, alive, state }: World<Deciding>) =>
-    alive.length < nodes.length || // Who had proposed it may be down.
+    alive.length < nodes.length || // A crashed node may have proposed the value.
     alive.every((node) => {
       const { decided } = state(node);
       return decided === null || alive.some((other) => state(other).proposed === decided);
     }),
 } as const;
 
-/** Where some lie: what they had proposed nobody can say. */
+/** With Byzantine nodes, whose proposals are unknown. */
 export const unanimity = {
   name: "validity",
   claim: "if all honest nodes propose the same, that is decided",
@@ -54,7 +54,7 @@ export const unanimity = {
   },
 } as const;
 
-/** The same, whose nodes are at work while one of these timers runs: they may be those of another part. */
+/** The same property for nodes that are busy while one of these timers runs. The timers may belong to another part. */
 export const atWorkWhile = <V extends Vocabulary>(
   pendingTimers: readonly TimerOf<V>[],
   protocol: Protocol<V>,
@@ -63,7 +63,7 @@ export const atWorkWhile = <V extends Vocabulary>(
   properties: protocol.properties.map((each) => (each.when === "quiescent" ? { ...each, pendingTimers } : each)),
 });
 
-/** What a part says of itself that is known by its reduction alone. */
+/** Metadata that only the reduction defines for a part. */
 export const ofAReduction = {
   source: "Coulouris et al. §15.5",
   assumes: [],

@@ -1,4 +1,4 @@
-/** The service's keys and counters as one object, for the checker of histories: what they do when operations come one by one. */
+/** The service's keys and counters as one object for the history checker, with sequential semantics. */
 
 import { equal } from "../../../src/core/plain.ts";
 import type { Model, ModelCall } from "../../../src/history/model.ts";
@@ -9,7 +9,7 @@ export interface Store {
 
 const held = ({ values }: Store, key: string): string | number | null => values[key] ?? null;
 
-/** Without what is deleted. */
+/** Leaves out deleted keys. */
 function withValue({ values }: Store, key: string, value: string | number | null): Store {
   const rest = Object.entries(values).filter(([other]) => other !== key);
   const all = value === null ? rest : [...rest, [key, value] as const];
@@ -18,7 +18,7 @@ function withValue({ values }: Store, key: string, value: string | number | null
 
 const fits = (output: unknown, actual: unknown): boolean => output === undefined || equal(output, actual);
 
-/** Input `[key, value]`, output what was there. */
+/** Input `[key, value]`, output the previous value. */
 const put: ModelCall<Store> = {
   step(state, { input, output }) {
     const [key, value] = input as [string, string | null];
@@ -40,7 +40,7 @@ const add: ModelCall<Store> = {
   },
 };
 
-/** Input `[from, to, value]`: moves the value from one key to the other if it stands there; output whether it did. */
+/** Input `[from, to, value]`: moves the value to the other key if the first key holds it. The output is whether it moved. */
 const move: ModelCall<Store> = {
   step(state, { input, output }) {
     const [from, to, value] = input as [string, string, string];

@@ -1,6 +1,7 @@
 /**
- * What holds once nothing fails any more: everybody gets on with it within a bound; what a crashed member or client held is had by others
- * within a bound, and nobody else loses a session.
+ * Checks after all faults have ended: every process makes progress within a bound, other processes take over the grants of a
+ * crashed
+ * member or client within a bound, and no other process loses its session.
  */
 import type { Random } from "../../../src/core/random.ts";
 import { CoordinationError, type Grant, type Member } from "../../../src/index.ts";
@@ -8,25 +9,28 @@ import type { World } from "../../../src/testing/index.ts";
 import { isMember, type Participant } from "./participant.ts";
 
 /**
- * From the end of the last fault on, until all processes run, changes of members are in effect, and everybody has written and had a lock.
- * A fault lasts 3 s at most, but two may follow each other on one link: so TCP sends again what was lost up to 6.4 s after it was mended,
- * unless it is dialled anew sooner. Then come a second between two dials at most, and an election.
+ * From the end of the last fault until all processes run, changes of members are in effect, and each has written and acquired a
+ * lock.
+ * A fault lasts 3 s at most, but two may follow each other on one link, so TCP resends lost data up to 6.4 s after the link
+ * healed,
+ * unless a new connection is dialed sooner. On top come at most a second between two dials, and an election.
  */
 const PROGRESS_MS = 8_000;
 /**
- * A member's session lasts 0.4 s, or 5 s by default, and 5 % for clocks on either side, and the leader looks every 25 or 100 ms; a transit
- * and an entry of the log come on top.
+ * A member's session lasts 0.4 s, or 5 s by default, plus 5 % for drift of either clock. The leader checks every 25 or 100 ms. A
+ * message
+ * delay and an entry of the log come on top.
  */
 const MEMBER_GONE_MS = { fast: 1_000, default: 6_500 } as const;
 /** With `fast`, sessions expire in most runs. `default` is what users have. */
 export type SwarmTiming = keyof typeof MEMBER_GONE_MS;
-/** A client's lasts 3 s, and as much for clocks. */
+/** A client's session lasts 3 s, with the same margin for clocks. */
 const CLIENT_GONE_MS = 4_000;
 
 const WITHIN = { timeoutMs: 60_000 };
 
 export interface CalmResult {
-  /** The longest that anybody took to get on, and until what a crashed one held was had by another. */
+  /** The longest time until a process made progress and until another process took over from a crashed one. */
   readonly progressMs: number;
   readonly memberGoneMs: number;
   readonly clientGoneMs: number;
@@ -45,9 +49,9 @@ export class Calm {
   readonly #timing: SwarmTiming;
   constructor(
     world: World,
-    /** Those that take part now. */
+    /** The current participants. */
     present: () => readonly Participant[],
-    /** Machines of members on the list, and of clients. */
+    /** Machines of listed members, and of clients. */
     expected: readonly number[],
     chance: Random,
     timing: SwarmTiming,
@@ -70,7 +74,7 @@ export class Calm {
     return { progressMs, memberGoneMs, clientGoneMs };
   }
 
-  /** @returns how long the slowest took to write and to get a lock that all want */
+  /** @returns how long the slowest process took to write and to acquire a lock that all request */
   async #progress(healedAt: number): Promise<number> {
     const world = this.#world;
     const took = await Promise.all(
@@ -88,7 +92,7 @@ export class Calm {
     return slowest;
   }
 
-  /** It may be another process until it succeeds. */
+  /** A restarted process may be the one that succeeds. */
   async #getsOn(id: number): Promise<void> {
     const world = this.#world;
     for (;;) {
@@ -102,7 +106,7 @@ export class Calm {
         await participant.user.mutex("progress").use(() => {}, { timeoutMs: this.#progressMs });
         return;
       } catch (error) {
-        if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before it was healed.
+        if (!(error instanceof CoordinationError)) throw error; // Its session may have ended before the faults did.
       }
     }
   }
@@ -111,7 +115,7 @@ export class Calm {
     return this.#present().find((each) => each.id === id && each.isAlive);
   }
 
-  /** One member that does not lead the log and without which there is a majority, where there is such a one; and one client. */
+  /** A member that does not lead the log and is not needed for a majority, if there is one, and a client. */
   async #crashTwo(): Promise<[number, number]> {
     const world = this.#world;
     const chance = this.#chance;
@@ -147,14 +151,14 @@ export class Calm {
     return [goneMs(true), goneMs(false)];
   }
 
-  /** Of two voters neither can be spared, and changes that ended late may have left no more. */
+  /** Neither of two voters can be spared, and changes of members that ended late may have left only two. */
   async #needed(kept: readonly Kept[]): Promise<ReadonlySet<number>> {
     const { user } = (kept.find(({ participant }) => isMember(participant.user)) as Kept).participant;
     const voters = (await (user as Member).cluster.members(WITHIN)).filter(({ role }) => role === "voter");
     return new Set(voters.length > 2 ? [] : voters.map(({ id }) => id));
   }
 
-  /** It holds a lock and an entry of its own. */
+  /** Holds a lock and a leased entry of its own. */
   async #keeps(id: number): Promise<Kept> {
     const participant = this.#at(id) as Participant;
     await participant.map.put(`leased ${id}`, participant.value(), { ...WITHIN, leased: true });

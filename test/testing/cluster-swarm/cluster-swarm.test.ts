@@ -7,14 +7,14 @@ import { releaseNamed } from "./upgrade.ts";
 const FEW = [1, 9];
 /** Together they reach every fault, change and upgrade that a run counts. */
 const REACHING_ALL = [4, 25, 26];
-/** The first seed whose run tells a careless release from a later one, and one before it. */
+/** The first seed that distinguishes the careless release from a correct one, and a seed before it. */
 const CARELESS = [1, 2];
 /** If more seeds fail, they usually fail for the same reason. */
 const MAX_FAILURES = 5;
 
 const { COTERIE_SEED: replayed, COTERIE_SEEDS: count } = process.env;
 
-/** In milliseconds of the world, of which the most counts. */
+/** Milliseconds in virtual time. Their sum is the maximum. */
 const isLongest = (name: string): boolean => name.endsWith("Ms");
 
 async function underSeeds(seeds: readonly number[], later: string, failures: string[]): Promise<SwarmSums> {
@@ -34,25 +34,25 @@ async function underSeeds(seeds: readonly number[], later: string, failures: str
   return sums;
 }
 
-/** What the checker could not decide is not known to be right. */
+/** A history that the checker could not decide is not known to be correct. */
 function requireSound(failures: readonly string[], { unknown = 0 }: SwarmSums): void {
   expect(failures.join("\n\n")).toBe("");
   expect(unknown, "objects that were not decided").toBe(0);
 }
 
-test("histories are linearizable, watches whole, grants exclusive and sessions kept, whatever fails, changes and is upgraded", async () => {
+test("histories are linearizable, watches complete, grants exclusive and sessions kept under faults, member changes and upgrades", async () => {
   const failures: string[] = [];
   requireSound(failures, await underSeeds(replayed === undefined ? FEW : [Number(replayed)], "later", failures));
 });
 
-test.skipIf(replayed !== undefined)("so under seeds that reach all that may happen", { tags: ["long"] }, async () => {
+test.skipIf(replayed !== undefined)("the same under seeds that reach all kinds of events", { tags: ["long"] }, async () => {
   const failures: string[] = [];
   const sums = await underSeeds(REACHING_ALL, "later", failures);
   requireSound(failures, sums);
   expect(Object.keys(sums).filter((name) => sums[name] === 0)).toEqual(["unknown"]);
 });
 
-test.skipIf(replayed !== undefined)("so under as many seeds as COTERIE_SEEDS says", { tags: ["larger"] }, async () => {
+test.skipIf(replayed !== undefined)("the same for the number of seeds in COTERIE_SEEDS", { tags: ["larger"] }, async () => {
   const failures: string[] = [];
   const began = performance.now();
   const seeds = Array.from({ length: Number(count) }, (_, at) => firstSeed() + at);
@@ -63,7 +63,7 @@ test.skipIf(replayed !== undefined)("so under as many seeds as COTERIE_SEEDS say
 });
 
 test.skipIf(replayed !== undefined)(
-  "a release whose commands mean something else, and that does not say so, is found out",
+  "detects a release that changes the meaning of commands without declaring it",
   { tags: ["long"] },
   async () => {
     const failures: string[] = [];

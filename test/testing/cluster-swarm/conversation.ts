@@ -1,4 +1,4 @@
-/** Members that speak on a channel of the log, and keep a state by what they hear: what has to hold of it, while members come and go. */
+/** Members that replicate a state over a channel on the log, and the properties that must hold while members come and go. */
 import type { Channel, Member } from "../../../src/index.ts";
 import { CoordinationError } from "../../../src/index.ts";
 import type { ProcessTools } from "../../../src/testing/index.ts";
@@ -11,47 +11,51 @@ interface Heard {
   readonly text: string;
 }
 
-/** One process, for as long as it lives. */
+/** One process, while it runs. */
 interface Listener {
   readonly name: string;
-  /** What it was delivered, from its first reading on. */
+  /** The messages delivered to it since it began to read. */
   readonly heard: Heard[];
-  /** The views through which it has gone together with others: each with the next one. */
+  /** The view changes that it took part in together with others. */
   readonly passed: (readonly [view: number, next: number])[];
   state: State;
 }
 
 interface State {
-  /** Who was the first to have it. */
+  /** The process that founded the state. */
   readonly founder: string;
-  /** All that has been said, as far as anybody remembers. */
+  /** All messages in this state. */
   readonly line: readonly string[];
 }
 
 export class Conversation {
   readonly #listeners: Listener[] = [];
-  /** Of each process: the seed alone says how it is called. */
+  /** The name of each process, determined by the seed alone. */
   readonly #names = new Map<Member, string>();
-  /** What was acknowledged, and to which process; and what was said never to be sent. */
+  /** Acknowledged messages and their senders, and messages that were reported as never sent. */
   readonly #sent: { readonly by: Listener; readonly id: string; readonly text: string }[] = [];
   readonly #neverSent = new Set<string>();
   /**
-   * After a message, by the founder: what those that hold the state have. One that is founded where nobody in the group holds any begins
-   * with the messages that its founder was waiting with, which others have heard with the state that was before.
+   * The state of its holders by founder, after each message. A state that is founded because no member of the group holds one
+   * begins
+   * with the messages that its founder held back. Others applied those messages to the previous state.
    */
   readonly #lines = new Map<string, string>();
-  /** What was found first. */
+  /** The first violation. */
   #wrong: Error | null = null;
   #said = 0;
   #states = 0;
 
-  /** How many messages were acknowledged, how many views were gone through together, and how many states were handed on. */
+  /**
+   * How many messages were acknowledged, how many views ended with members that changed together, and how many states were
+   * transferred.
+   */
   get counts(): { readonly messages: number; readonly viewsPassed: number; readonly statesGiven: number } {
     const viewsPassed = this.#listeners.reduce((sum, { passed }) => sum + passed.length, 0);
     return { messages: this.#sent.length, viewsPassed, statesGiven: this.#states };
   }
 
-  /** What that process does again and again; from the first time on it listens. */
+  /** The activity that a process repeats. It listens from the first time on. */
   speaker(member: Member, tools: ProcessTools): () => Promise<void> {
     let listener: Listener | null = null;
     return () => {
@@ -60,7 +64,7 @@ export class Conversation {
     };
   }
 
-  /** @throws Error where somebody was delivered what others were not, or a state differs. */
+  /** @throws Error if deliveries or states differ */
   async requireAlike(
     members: readonly Member[],
     sleep: (ms: number) => Promise<void>,
@@ -135,7 +139,7 @@ export class Conversation {
     }
   }
 
-  /** All that hold one state after a message have the same. */
+  /** Checks that all holders of a state have the same one after a message. */
   #note(id: string, { name, state }: Listener): void {
     const place = `${id} of ${state.founder}`;
     const text = String(state.line);
@@ -181,7 +185,7 @@ export class Conversation {
     this.#holdViews();
   }
 
-  /** All that have gone from one view to the next together have been delivered the same in the one. */
+  /** Checks that all members that moved from one view to the next together delivered the same messages in the first. */
   #holdViews(): void {
     const inView = new Map<string, string>();
     for (const { name, heard, passed } of this.#listeners)

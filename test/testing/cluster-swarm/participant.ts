@@ -1,4 +1,4 @@
-/** What a member's process and a client's do in the swarm, alike, for as long as they live: everything that can be shared, and all of it noted. */
+/** The activities of a member's or client's process in the swarm: it uses all shared objects, and every call is recorded. */
 import type { Client } from "../../../src/client/client.ts";
 import { serviceOf } from "../../../src/client/client.ts";
 import type { JoinedMember } from "../../../src/cluster/services/joined-member.ts";
@@ -13,18 +13,18 @@ import type { Watched, Watches } from "./watches.ts";
 
 export type User = Member | Client;
 
-/** Of the map `state`: keys of which each is an object, and those that transactions touch, which are one. */
+/** Keys of the map `state`. Each of `singles` is an object. Keys of transactions form one object together. */
 export const singles = ["s1", "s2", "s3"];
 export const together = ["t1", "t2", "t3"];
 export const counters = ["c1", "c2"];
 
-/** What all that take part note, and what they are to do. */
+/** The recorders of all participants, and the activities of the run. */
 export interface Swarm {
   readonly histories: Histories;
   readonly watches: Watches;
   readonly exclusive: ExclusiveUse;
   readonly work: SharedWork;
-  /** Beside reads, writes and watches. */
+  /** In addition to reads, writes and watches. */
   readonly does: ReadonlySet<"lock" | "lead" | "queue">;
   readonly counts: Counts;
   isEnding: boolean;
@@ -32,22 +32,22 @@ export interface Swarm {
 }
 
 export interface Counts {
-  /** Replicas that were given a snapshot of the log. */
+  /** The number of log snapshots that replicas installed. */
   snapshotsInstalled: number;
   sessionsExpired: number;
   leaderships: number;
 }
 
-/** Between two calls of a kind; and between two of those that histories are made of. */
+/** The pause between two calls of a kind, and between two recorded calls. */
 const PAUSE_MS = 350;
 const SHARE_PAUSE_MS = 200;
 
 export class Participant {
   readonly #swarm: Swarm;
   readonly #runs: (user: User) => boolean;
-  /** The session that it holds now, as it was told. */
+  /** The session that it last reported. */
   session: number | null = null;
-  /** Told to it while nothing was wrong anywhere: `calm.ts` looks at it. */
+  /** Sessions lost while there were no faults. `calm.ts` checks it. */
   lost = 0;
   readonly map: SharedMap<string>;
   #written = 0;
@@ -55,7 +55,7 @@ export class Participant {
 
   constructor(
     readonly name: string,
-    /** Of its machine. */
+    /** The id of its machine. */
     readonly id: number,
     readonly user: User,
     readonly tools: ProcessTools,
@@ -69,7 +69,7 @@ export class Participant {
     host.listen((event: Told) => this.#hear(event));
   }
 
-  /** Whether its process runs, and it is a member or a client still. */
+  /** Whether its process runs and is still a member or client. */
   get isAlive(): boolean {
     this.#isAlive &&= this.#runs(this.user) && !this.user.signal.aborted;
     return this.#isAlive;
@@ -91,7 +91,7 @@ export class Participant {
     ]);
   }
 
-  /** A value that nobody else writes. */
+  /** A unique value. */
   value(): string {
     this.#written += 1;
     return `${this.name}.${this.#written}`;
@@ -104,7 +104,7 @@ export class Participant {
     }
   }
 
-  /** What it has to expect does not end it; and where it is no member any more, its process ends. */
+  /** Expected errors do not end the process. It ends if it is no longer a member. */
   async attempt(act: () => unknown): Promise<void> {
     try {
       await act();
@@ -133,7 +133,7 @@ export class Participant {
     return this.#useKey(within);
   }
 
-  /** One that reads some of the keys and writes some: all of it at one moment, or nothing. */
+  /** Reads and writes some of the keys atomically. */
   #transact(within: { timeoutMs: number }): Promise<unknown> {
     const { user, map, tools } = this;
     const isRead = together.filter(() => tools.random() < 0.6);
@@ -143,7 +143,7 @@ export class Participant {
     const asked = { kind: "store", f: "transaction", input: effects } as const;
     return this.#swarm.histories.note(this.name, asked, async () => {
       await user.transaction(async (transaction) => {
-        effects.reads = {}; // What an earlier try had read has changed, so it has done nothing.
+        effects.reads = {}; // An earlier attempt read a stale value, so it had no effect.
         effects.writes = {};
         for (const key of isRead) effects.reads[key] = (await transaction.get(map, key)) ?? null;
         for (const [at, key] of isWritten.entries()) {
@@ -172,7 +172,7 @@ export class Participant {
     const isSingle = tools.random() < 0.5;
     const keys = isSingle ? singles : together;
     const key = keys[Math.floor(tools.random() * keys.length)] as string;
-    /** Of a single key the history knows which; of the others it is a part of what was asked for. */
+    /** The history of a single key identifies the object by the key. Other keys are part of the input. */
     const of = isSingle ? ({ kind: "map", key } as const) : ({ kind: "store" } as const);
     const named = (...rest: (string | null)[]) =>
       isSingle ? (rest.length === 1 ? (rest[0] ?? null) : rest) : [key, ...rest];
@@ -203,7 +203,7 @@ export class Participant {
     }
   }
 
-  /** Values are written once, so that a revision names one as well as the value does. */
+  /** Each value is written once, so the value and its revision are equivalent. */
   async #compareAndSet(
     key: string,
     asked: (old: string | null, next: string) => Parameters<Histories["note"]>[1],
@@ -230,7 +230,7 @@ export class Participant {
     const { tools, user } = this;
     const swarm = this.#swarm;
     const over = new AbortController();
-    const giveUp = tools.setTimeout(() => over.abort(), 200 + tools.random() * 2_000); // It may never be its turn.
+    const giveUp = tools.setTimeout(() => over.abort(), 200 + tools.random() * 2_000); // It may never get its turn.
     await (user as Member).election("report").lead(async (leadership) => {
       tools.clearTimeout(giveUp);
       swarm.counts.leaderships += 1;
@@ -254,7 +254,7 @@ export class Participant {
     swarm.done(item.item);
   }
 
-  /** From the beginning; and once that is not remembered any more, from what stands there. */
+  /** Watches from the beginning, or from the current entries once early changes are compacted. */
   async #watch(): Promise<void> {
     const { watches } = this.#swarm;
     for (let watched = watches.begin(this.name, 0, null); ; watched = await this.#beginAnew()) {

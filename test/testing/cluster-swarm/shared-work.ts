@@ -1,4 +1,7 @@
-/** Members that use permits, read-write locks, barriers and state machines of their own, under faults: what has to hold of each at every moment. */
+/**
+ * Members that use permits, read-write locks, barriers and state machines of their own, under faults, with checks at every
+ * moment.
+ */
 import type { Member, Replicated } from "../../../src/index.ts";
 import type { ProcessTools } from "../../../src/testing/index.ts";
 import type { ExclusiveUse } from "../exclusive-use.ts";
@@ -13,13 +16,13 @@ const LARGE_CHARS = 300_000;
 const MAX_LARGE = 5;
 const WITHIN = { timeoutMs: 60_000 };
 
-/** Those that there may be; a seed has some of them. */
+/** All kinds of work; a seed uses some of them. */
 export const workKinds = ["permits", "pages", "barrier", "machine", "large", "channel"] as const;
 export type WorkKind = (typeof workKinds)[number];
 
 type Appended = Replicated<readonly string[], string, number>;
 
-/** Appends, and says in which place. */
+/** Appends, and returns the position. */
 const journal = {
   init: (): readonly string[] => [],
   apply: (state: readonly string[], command: string) => [[...state, command], state.length] as const,
@@ -30,9 +33,9 @@ export class SharedWork {
   readonly #exclusive: ExclusiveUse;
   readonly #runsStill: (member: Member) => boolean;
   readonly #kinds: readonly WorkKind[];
-  /** By what the barrier gave: how many it gave that to. */
+  /** By generation of the barrier: the number of arrivals that passed. */
   readonly #passed = new Map<number, number>();
-  /** Of the state machine: the place of each command that was acknowledged. */
+  /** The position of each acknowledged command in the state machine. */
   readonly #appended = new Map<string, number>();
   #commands = 0;
   #largeItems = 0;
@@ -44,13 +47,13 @@ export class SharedWork {
     this.#kinds = kinds;
   }
 
-  /** How often members have passed the barrier, have had commands acknowledged, and so on. */
+  /** How often members have passed the barrier, have received acknowledgments, and so on. */
   get counts(): Readonly<Record<string, number>> {
     const { size: passed } = this.#passed;
     return { passed, commands: this.#appended.size, large: this.#largeDone.size, ...this.conversation.counts };
   }
 
-  /** Those of this seed, for one process. */
+  /** The kinds of this seed, for one process. */
   kindsFor(member: Member, tools: ProcessTools): (() => Promise<void>)[] {
     const kinds: Readonly<Record<WorkKind, () => Promise<void>>> = {
       permits: () => this.#takePermits(member, tools),
@@ -63,7 +66,7 @@ export class SharedWork {
     return this.#kinds.map((kind) => kinds[kind]);
   }
 
-  /** Every command that was acknowledged is there once, where its caller was told. @throws if not */
+  /** Checks that every acknowledged command occurs once, at its reported position. @throws Error if not */
   async requireAppended(member: Member): Promise<void> {
     const state = await member.replicated("journal", journal).read(WITHIN);
     if (new Set(state).size < state.length) throw new Error("a command of the state machine was applied twice");
@@ -71,7 +74,9 @@ export class SharedWork {
       if (state[place] !== command) throw new Error(`${command} was told place ${place}, where ${state[place]} is`);
   }
 
-  /** An item says how long it is: none is seen in part, and none is done twice. Maps would forget what their watches ask for. */
+  /**
+   * An item contains its own length: none is partial, and none is done twice. Maps would discard changes that watches still need.
+   */
   async #passLarge(member: Member, tools: ProcessTools): Promise<void> {
     const queue = member.queue<string>("large");
     if ((await queue.size({ timeoutMs: 1_000 })) < MAX_LARGE) {

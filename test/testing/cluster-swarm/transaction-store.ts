@@ -1,4 +1,4 @@
-/** Keys that transactions read and write together, as one object for the checker of histories. What is absent reads as null. */
+/** The keys of transactions as one object for the history checker. An absent key reads as null. */
 
 import { equal } from "../../../src/core/plain.ts";
 import type { Operation, Value } from "../../../src/history/history.ts";
@@ -8,7 +8,7 @@ interface Store {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** What a transaction has read and what it writes; null: nothing stands there, or nothing shall. */
+/** The reads and writes of a transaction; null: absent, or deleted. */
 export interface Effects {
   readonly reads: Readonly<Record<string, string | null>>;
   readonly writes: Readonly<Record<string, string | null>>;
@@ -45,7 +45,7 @@ const remove: ModelCall<Store> = {
   },
 };
 
-/** Input `[key, old, new]`, output whether `old` stood there. */
+/** Input `[key, old, new]`, output whether the value was `old`. */
 const cas: ModelCall<Store> = {
   step(state, { input, output }) {
     const [key, old, next] = input as [string, string | null, string];
@@ -56,7 +56,7 @@ const cas: ModelCall<Store> = {
   observes: ({ output }: Operation) => output === false,
 };
 
-/** Input its `Effects`. One that returned has had what it read, all at one moment, and written all that it wrote. */
+/** Input its `Effects`. A transaction that returned read and wrote all its keys atomically. */
 const transaction: ModelCall<Store> = {
   step(state, { input, output }) {
     const { reads, writes } = input as unknown as Effects;

@@ -1,4 +1,4 @@
-/** Members that become those of another release, one by one, while all else goes on. */
+/** Upgrades members to another release one by one, while everything else continues. */
 import { random } from "../../../src/core/random.ts";
 import type { World } from "../../../src/testing/index.ts";
 import type { Release } from "../../../src/testing/release.ts";
@@ -10,7 +10,7 @@ export const releaseNamed = async (name: string): Promise<Release> =>
     }
   ).release;
 
-/** Each member is of the release before until its turn comes: then it is killed, and from then on starts as one of the next. */
+/** Each member runs the earlier release until its turn. Then it is killed and starts with the next release from then on. */
 export class Upgrade {
   readonly #before: Release;
   readonly #next: Release | null;
@@ -19,7 +19,7 @@ export class Upgrade {
 
   constructor(
     before: Release,
-    /** Null: nobody is upgraded. */
+    /** Null: no member is upgraded. */
     next: Release | null,
     seed: number,
   ) {
@@ -47,7 +47,7 @@ export class Upgrade {
     }
   }
 
-  /** Those that came meanwhile: two halves of different releases are no majority. */
+  /** Upgrades members that joined meanwhile. Two halves with different releases are no majority. */
   finish(world: World): void {
     if (this.#next === null) return;
     for (const id of world.members) if (!this.#upgraded.has(id)) this.#upgrade(world, id);
@@ -55,7 +55,7 @@ export class Upgrade {
 
   #upgrade(world: World, id: number): void {
     this.#upgraded.add(id);
-    world.kill(id); // It may be about to join as one of the release before.
-    void world.restart(id).catch(() => {}); // Its disk may be full, or it may not be a member any more.
+    world.kill(id); // It may be about to join with the earlier release.
+    void world.restart(id).catch(() => {}); // Its disk may be full, or it may have been removed.
   }
 }

@@ -1,4 +1,4 @@
-/** What watches were told: every change once, in order, from the revision on from which they were asked for. */
+/** Checks watches: each must report every change once, in order, from its first revision on. */
 import type { Change, Entry } from "../../../src/index.ts";
 
 /** One watch, from a revision on, until it ended or its process did. */
@@ -8,7 +8,7 @@ export class Watched {
   constructor(
     readonly owner: string,
     readonly after: number,
-    /** What stood there at that revision, if it was read. */
+    /** The entries at that revision, if they were read. */
     readonly entries: readonly Entry<string>[] | null,
   ) {}
 
@@ -21,9 +21,9 @@ const textOf = (change: Change<string>): string => (change.type === "put" ? `= $
 
 export class Watches {
   readonly #all: Watched[] = [];
-  /** Writes that were acknowledged with their revisions. */
+  /** Acknowledged writes with their revisions. */
   readonly #acknowledged: { readonly key: string; readonly value: string; readonly revision: number }[] = [];
-  /** Of what was said never to be written. */
+  /** Writes that were reported as never sent. */
   readonly #neverWritten = new Set<string>();
 
   begin(owner: string, after: number, entries: readonly Entry<string>[] | null): Watched {
@@ -44,7 +44,7 @@ export class Watches {
     return this.#all.reduce((sum, { changes }) => sum + changes.length, 0);
   }
 
-  /** Those that began behind what was not remembered any more. */
+  /** The number of watches that began after compacted changes. */
   get fromEntries(): number {
     return this.#all.filter(({ entries }) => entries !== null).length;
   }
@@ -53,7 +53,7 @@ export class Watches {
     return this.#all.findLast((each) => each.owner === owner);
   }
 
-  /** @throws Error that says which watch was told something else than another, or than what was acknowledged */
+  /** @throws Error if a watch reported other changes than another watch, or than those that were acknowledged */
   judge(): void {
     const all = this.#together();
     const revisions = [...all.keys()].sort((a, b) => a - b);
@@ -61,7 +61,7 @@ export class Watches {
       const told = new Map<number, number>();
       for (const { revision } of watched.changes) told.set(revision, (told.get(revision) ?? 0) + 1);
       for (const revision of revisions) {
-        if (revision <= watched.after || revision >= watched.last) continue; // It may have ended between two changes of its last.
+        if (revision <= watched.after || revision >= watched.last) continue; // The watch may have ended between two changes of its last revision.
         const keys = all.get(revision) as Map<string, string>;
         const had = told.get(revision) ?? 0;
         if (had !== keys.size)
@@ -74,7 +74,7 @@ export class Watches {
     this.#beginAsTold(all, revisions);
   }
 
-  /** By revision and key, what any was told: all were told the same, each once and in order. */
+  /** The changes that any watch reported, by revision and key. Checks that all reported the same ones, once and in order. */
   #together(): Map<number, Map<string, string>> {
     const all = new Map<number, Map<string, string>>();
     for (const { owner, after, changes } of this.#all) {
@@ -109,7 +109,7 @@ export class Watches {
     }
   }
 
-  /** What stood there when a watch began is what all changes before have made of it. */
+  /** Checks that the initial entries of a watch are the result of all earlier changes. */
   #beginAsTold(all: ReadonlyMap<number, ReadonlyMap<string, string>>, revisions: readonly number[]): void {
     const whole = Math.max(...this.#all.map(({ after, last }) => (after === 0 ? last : 0)));
     for (const { owner, after, entries } of this.#all) {

@@ -143,7 +143,7 @@ test("whose answer arrives after a snapshot is queried as well", async () => {
   expect(end()).toBe(21);
 });
 
-test("reports an unknown outcome if its session ended and nothing tells whether it had passed", async () => {
+test("reports an unknown outcome if its session ended and it may have passed before", async () => {
   const { service, end } = await arrived();
   service.tell(restored);
   await lookedUp(service, "unknown");

@@ -146,9 +146,9 @@ export class Arrivals {
   }
 
   /**
-   * A number above those of all earlier passings, which no other caller gets: the number of the passing itself is no longer
-   * known. It is a token of the log. A member that has answered this in a client's session from then on sends the client
-   * all its events.
+   * A number above the numbers of all earlier passings, which no other caller gets: the number of the passing itself is no
+   * longer known. It is a token of the log. A member that has answered this in a client's session from then on sends the
+   * client all its events.
    */
   async #freshNumber(barrier: string, isWanted: () => boolean): Promise<number> {
     const place = { name: `arrival/${barrier}`, wait: this.#service.number() };

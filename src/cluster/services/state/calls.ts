@@ -17,7 +17,7 @@ export interface Call extends CallOptions {
   readonly what: string;
   /** Whether an unanswered call may have taken effect; read at the time of the error. */
   readonly changes: boolean;
-  /** Why it takes so long, as a clause, in addition to the service's reason; empty if unknown. */
+  /** Why it takes long, as a clause, in addition to the service's reason; empty if unknown. */
   readonly why?: () => string;
 }
 

@@ -76,7 +76,7 @@ class TakenItem<T> extends OwnTenure implements QueueItem<T> {
   readonly #taken: Taken;
   readonly #service: Service;
   readonly #waits: Waits;
-  /** The removal, pending or done: it is submitted once, however many callers wait for it. */
+  /** The removal, pending or done: it is submitted once for all callers that wait for it. */
   #finishing: Promise<void> | null = null;
   #read: { readonly item: T } | null = null;
 

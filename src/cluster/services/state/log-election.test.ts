@@ -78,10 +78,13 @@ test.each([error("forbidden"), error("state-full"), new UsageError("other-settin
   },
 );
 
-test.each(["overloaded", "session-ended"] as const)("repeats the request after a temporary refusal: %s", async (code) => {
-  const service = new PlayedService(error(code), error(code), "granted");
-  expect(await electionOn(service).local.lead(() => "led")).toBe("led");
-});
+test.each(["overloaded", "session-ended"] as const)(
+  "repeats the request after a temporary refusal: %s",
+  async (code) => {
+    const service = new PlayedService(error(code), error(code), "granted");
+    expect(await electionOn(service).local.lead(() => "led")).toBe("led");
+  },
+);
 
 test("withdraws a request with an unknown outcome, and makes another one", async () => {
   const service = new PlayedService(error("outcome-unknown"), "granted");

@@ -228,7 +228,7 @@ export class LogElection {
   }
 
   /**
-   * Queries the leader when events cannot tell: after opening, and if a holder's session is unknown here. An entry of this
+   * Queries the leader when no event reports it: after opening, and if a holder's session is unknown here. An entry of this
    * member does not make it the leader before its session is confirmed: it may belong to an earlier run or an ended
    * session.
    */
@@ -264,7 +264,7 @@ export class LogElection {
   }
 }
 
-/** Another program may have written invalid JSON: then there is no metadata. */
+/** Another program may have written invalid JSON: then the leader has no metadata. */
 function metadataIn(note: string): unknown {
   try {
     return note === "" ? undefined : JSON.parse(note);

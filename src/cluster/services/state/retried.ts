@@ -19,7 +19,7 @@ const BEHIND_MS = 10;
 export interface Retried {
   /** The name in error messages, such as `the transaction`. */
   readonly what: string;
-  /** What it has read, in error messages. */
+  /** The name of its reads in error messages. */
   readonly read: string;
   readonly options: CallOptions;
 }

@@ -96,7 +96,7 @@ export class ServiceHost implements Service {
   /** The requests of this turn of the event loop. */
   #gathered: Asked[] = [];
   #waiting = 0;
-  /** Watches of maps by this process, without those of clients. */
+  /** Watches of maps by this process, not by clients. */
   watches = 0;
   readonly #times: ServiceTimes;
   /** The host's own object, which keeps changing. */
@@ -218,7 +218,7 @@ export class ServiceHost implements Service {
     );
   }
 
-  /** The result of a reply, or that of the repetition in the next session. */
+  /** The result of a reply, or the result of repeating the operation in the next session. */
   #doneIn<O extends Operation>(
     reply: Reply,
     operation: O,
@@ -377,7 +377,7 @@ export class ServiceHost implements Service {
     }
     if (event.type === "began" || this.#isWaitOfThisRun(event)) this.#ofThisRun.add(event.session);
     if (event.type !== "lost") this.#tell(event, until);
-    // The log may end it before this member's clock does: its grants must not be mistaken for those of the next session.
+    // The log may end it before this member's clock does: its grants must not be mistaken for grants of the next session.
     if (event.type === "ended" || event.type === "lost") this.#lose(event.session);
   }
 

@@ -83,10 +83,10 @@ export type Told =
   /** The member leaves, or has failed. */
   | { readonly type: "closed"; readonly reason: CoordinationError };
 
-/** A completed operation. `revision`: that of its changes. */
+/** A completed operation, with the revision of its changes. */
 export interface Done<O> {
   readonly revision: number;
-  /** The session in which it was applied. */
+  /** The session that submitted it. */
   readonly session: SessionId;
   readonly result: Extract<Result, { type: ResultTypes[TypeOf<O> & keyof ResultTypes] }>;
 }

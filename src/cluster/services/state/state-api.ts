@@ -186,10 +186,7 @@ export interface Barrier {
   arrive(options?: AcquireOptions): Promise<number>;
 }
 
-/**
- * Delivers each item to one taker, in the order in which items were added. If the taker is lost, its item is the next to be
- * taken.
- */
+/** Delivers each item to one taker, in FIFO order. If the taker is lost, its item is the next to be taken. */
 export interface SharedQueue<T = unknown> {
   readonly name: string;
   /** @returns the item's number, which grows */

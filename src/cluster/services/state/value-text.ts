@@ -1,4 +1,4 @@
-/** Values of shared state as the log stores them: JSON, or bytes in base64 after a letter with which JSON never begins. */
+/** Values of shared state as the log stores them: JSON, or bytes in base64 after a letter that never begins JSON. */
 import { EnvironmentError, UsageError, unexpected } from "../../../core/errors.ts";
 import { jsonOf, plainJsonOf } from "../channel-text.ts";
 import { fitsBytes, utf8Bytes } from "../utf8-bytes.ts";

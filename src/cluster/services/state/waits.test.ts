@@ -1,4 +1,4 @@
-/** Callers that wait for a lock, and grants that are lost before their caller receives them. The test plays the service. */
+/** Callers that wait for a lock, and grants lost before their caller receives them. The test plays the service. */
 import { expect, test } from "vitest";
 import { newCounts } from "../../../runtime/metrics.ts";
 import { realPlatform } from "../../../runtime/platform/real.ts";

@@ -1,7 +1,7 @@
 /**
- * What this process waits for and holds of the service: locks and permits, items of queues. Each call is a separate request
- * in the queue of its name, so callers of all members are served in FIFO order. A grant is valid from the first
- * confirmation of the session's lease on, until that expires.
+ * The waits and grants of this process: for locks, permits, and items of queues. Each call is a separate request in the
+ * queue of its name, so callers of all members are served in FIFO order. A grant is valid from the first confirmation of
+ * the session's lease on, until that expires.
  */
 import type { Operation, WaitId } from "../../../protocols/service/coordination-service/operations.ts";
 import { measure } from "../../../runtime/metrics.ts";

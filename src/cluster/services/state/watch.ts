@@ -152,7 +152,7 @@ export class Watch<T> implements AsyncIterableIterator<T> {
     this.#take(change);
   }
 
-  /** Reads the changes after the last one received, including those of the same revision. */
+  /** Reads the changes after the last one received, including changes of the same revision. */
   #missed(): void {
     this.#isLive = false;
     if (this.#heard > (this.#after ?? 0)) {

@@ -1,17 +1,20 @@
 /**
- * Byzantine generals, oral messages, OM(m): a commander's order is passed on along every path of m + 1 different generals, and each
- * lieutenant takes the majority of what it has heard, path by path.
+ * Byzantine generals, oral messages, OM(m): a commander's order is relayed along every path of m + 1 different
+ * generals, and each lieutenant takes the majority of the orders it received, path by path.
  * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §3.
  *
  * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; a receiver
- *           knows who sent a message; at most m traitors among N ≥ 3m + 1 generals, who may say anything to anybody.
+ *           knows the sender of a message; at most m traitors among N ≥ 3m + 1 generals, who may send anything to
+ *           anyone.
  * Safety    IC1: all loyal lieutenants obey the same order. IC2: if the commander is loyal, they obey its order.
  * Liveness  every loyal general decides after m + 1 rounds.
- * Cost      Σ over k = 0 … m of (N − 1)(N − 2)…(N − 1 − k) messages: 9 for N = 4, m = 1; 156 for N = 7, m = 2. m + 1 rounds.
+ * Cost      Σ over k = 0 … m of (N − 1)(N − 2)…(N − 1 − k) messages: 9 for N = 4, m = 1; 156 for N = 7, m = 2. m + 1
+ *           rounds.
  *
- * What has not arrived when its round ends counts as "retreat". With N = 3 one traitor wins: where ties are broken by the default,
- * a lieutenant makes the other disobey a loyal commander; where by what a general has heard itself, a commander that says
- * two things divides them. Each of the paper's two pictures is a scenario.
+ * An order that has not arrived when its round ends counts as "retreat". With N = 3 one traitor wins. If ties are
+ * broken by the default, a lieutenant makes the other one disobey a loyal commander. If they are broken by a general's
+ * own message, a commander that sends two orders divides them. A scenario shows each of these two pictures of the
+ * paper.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol, Vocabulary, World } from "../../../core/protocol.ts";
@@ -19,11 +22,11 @@ import { toleratedByzantine } from "../../../core/quorums.ts";
 import { list, natural, nullable, oneOf, text } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 
-// What both algorithms of the generals share: who commands, what missing messages stand for, and what loyal generals owe each other.
+// Shared by both algorithms: the commander, the value of missing messages, and the duties of loyal generals.
 
 export const orderShape = text(1_000);
 
-/** What algorithms of rounds of generals share. */
+/** Options shared by algorithms with rounds of generals. */
 export const roundOptions = {
   m: option(
     nullable(natural),
@@ -47,7 +50,7 @@ export const generalsOptions = optionTable("generals", {
 
 export type GeneralsOptions = OptionsOf<typeof generalsOptions>;
 
-/** @throws UsageError if the commander is none of the generals. */
+/** @throws UsageError if the commander is not one of the generals. */
 export function requireCommander({ commander }: GeneralsOptions, self: NodeId, peers: readonly NodeId[]): void {
   if (commander !== self && !peers.includes(commander))
     throw new UsageError(
@@ -56,16 +59,16 @@ export function requireCommander({ commander }: GeneralsOptions, self: NodeId, p
     );
 }
 
-/** What a general's state says to the properties. */
+/** The part of a general's state that the properties read. */
 interface Deciding {
-  /** What the commander has ordered; null: nothing, or it is none. */
+  /** The order that the commander gave; null: none yet, or not the commander. */
   ordered: string | null;
   decided: string | null;
 }
 
 type Generals = Vocabulary & { state: Deciding; timer: "round" };
 
-/** IC1 and IC2 of Lamport, Shostak & Pease 1982. Where generals lie, the properties speak of the loyal ones. */
+/** IC1 and IC2 of Lamport, Shostak & Pease 1982. With traitors, the properties cover loyal generals only. */
 export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Property<V>[] {
   const decisions = ({ alive, state }: World<Deciding>): string[] =>
     alive.flatMap((node) => (node === commander ? [] : (state(node).decided ?? [])));
@@ -96,21 +99,21 @@ export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Pro
   ] as Property<V>[];
 }
 
-/** Who has passed an order on, the commander first. */
+/** The generals that have relayed an order, the commander first. */
 type Path = NodeId[];
 
 export type OralMessages = {
   state: {
-    /** The one that goes on; above m + 1 when all are over. */
+    /** The current round; above m + 1 when all are over. */
     round: number;
     ordered: string | null;
-    /** What has been heard, by path, as in `0.2`. */
+    /** The orders received, by path, for example `0.2`. */
     heard: Record<string, string>;
     decided: string | null;
   };
   message: { type: "order"; path: Path; order: string };
   timer: "round";
-  command: /** The commander gives its order; others have none to give. */ { type: "propose"; value: string };
+  command: /** The commander gives its order; other generals ignore the command. */ { type: "propose"; value: string };
   event: { type: "decided"; value: string };
 };
 
@@ -118,7 +121,7 @@ type State = OralMessages["state"];
 type Ctx = Context<OralMessages>;
 
 const MAX_ROUNDS = 10;
-/** Paths to remember, at each general. */
+/** The most paths that a general stores. */
 const MAX_PATHS = 100_000;
 
 export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMessages> {
@@ -129,7 +132,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
 
   const heardBy = ({ heard }: State, path: Path): string => heard[path.join(".")] ?? missing;
 
-  /** At the end of a round: what was heard in it is passed on to all that it has not passed yet. */
+  /** At the end of a round: relays the orders received in it to all generals that are not on their path. */
   function passOn(state: State, ctx: Ctx): void {
     for (const path of pathsOf(state.round, ctx)) {
       const order = heardBy(state, path);
@@ -137,7 +140,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
     }
   }
 
-  /** All paths of that length by which an order may have come here. */
+  /** @returns all paths of this length that an order may have taken to this general. */
   function pathsOf(length: number, ctx: Ctx): Path[] {
     let paths: Path[] = [[commander]];
     for (let more = 1; more < length; more++)
@@ -171,7 +174,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
     receive: {
       order(state, from, { path, order }, ctx) {
         if (isLate(state, path) || !isPath(path, from, commander, rounds(ctx), ctx)) return;
-        state.heard[path.join(".")] ??= order; // Who says two things is held to the first.
+        state.heard[path.join(".")] ??= order; // Of two different orders the first one counts.
       },
     },
     timeout: {
@@ -179,7 +182,7 @@ export function oralMessages(given?: Partial<GeneralsOptions>): Protocol<OralMes
         const isLast = state.round === rounds(ctx);
         if (ctx.self !== commander && !isLast) passOn(state, ctx);
         if (isLast && ctx.self !== commander) decide(state, resolved(state, [commander], ctx), ctx);
-        if (isLast && state.decided === null) decide(state, missing, ctx); // A commander that was not asked.
+        if (isLast && state.decided === null) decide(state, missing, ctx); // A commander without an order.
         state.round += 1;
         if (!isLast) ctx.setTimer("round", roundMs);
       },
@@ -220,13 +223,13 @@ function messagesOf(generals: number, rounds: number): number {
   return sum;
 }
 
-/** The others that are not on the path. */
+/** The other generals that are not on the path. */
 const beyond = (path: Path, { peers }: Pick<Ctx, "peers">): NodeId[] => peers.filter((node) => !path.includes(node));
 
-/** A traitor may send what is due in a round that is over. */
+/** A traitor may send an order whose round is over. */
 const isLate = ({ round }: State, path: Path): boolean => path.length < round;
 
-/** Whether an order can have come by it: from the commander, over different generals, to its sender. */
+/** Whether an order can have taken this path: from the commander, over different generals, to its sender. */
 const isPath = (path: Path, from: NodeId, commander: NodeId, rounds: number, { self, peers }: Ctx): boolean =>
   path[0] === commander &&
   path.at(-1) === from &&
@@ -235,7 +238,7 @@ const isPath = (path: Path, from: NodeId, commander: NodeId, rounds: number, { s
   new Set(path).size === path.length &&
   path.every((node) => peers.includes(node));
 
-/** What more than half say. */
+/** @returns the order of more than half, or `otherwise`. */
 const majorityOf = (otherwise: string, orders: readonly string[]): string =>
   orders.find((order) => 2 * orders.filter((other) => other === order).length > orders.length) ?? otherwise;
 

@@ -1,22 +1,24 @@
 /**
- * Byzantine generals, signed messages, SM(m): an order carries the signatures of all that have passed it on, so a traitor can keep it back
- * but not change it. A lieutenant obeys the one order that it has seen; if there are two, the commander is a traitor.
- * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §4; two orders are enough: Dolev & Strong 1983.
+ * Byzantine generals, signed messages, SM(m): an order carries the signatures of all generals that have relayed it, so
+ * a traitor can withhold it but not change it. A lieutenant obeys the only order that it has seen; if there are two,
+ * the commander is a traitor.
+ * Lamport, Shostak & Pease, "The Byzantine Generals Problem", ACM TOPLAS 1982, §4; two orders are enough: Dolev &
+ * Strong 1983.
  *
  * Assumes   synchronous rounds that begin together and last longer than any message travels; reliable links; signatures
- *           that nobody can forge; at most m traitors among N ≥ m + 2 generals.
+ *           cannot be forged; at most m traitors among N ≥ m + 2 generals.
  * Safety    IC1: all loyal lieutenants obey the same order. IC2: if the commander is loyal, they obey its order.
  * Liveness  every loyal general decides after m + 1 rounds.
  * Cost      (N − 1) + (N − 1)(N − 2) messages for one order; a traitor's two orders: at most (N − 1) + 2(N − 1)(N − 2).
  *
- * What is signed names the order and the path so far, so a signature of one path proves nothing of another.
+ * A signature covers the order and the path so far, so a signature for one path proves nothing about another.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, struct } from "../../../core/shape.ts";
 import { isGenuine, type Signed, sign, signed } from "../../../core/signatures.ts";
 import { type GeneralsOptions, generalsOptions, loyalty, orderShape, requireCommander } from "./byzantine-generals.ts";
 
-/** `path`: who has passed the order on, the commander first and the signer last. */
+/** `path`: the generals that have relayed the order, the commander first and the signer last. */
 interface Statement {
   order: string;
   path: NodeId[];
@@ -24,17 +26,17 @@ interface Statement {
 
 export type SignedMessages = {
   state: {
-    /** The one that goes on; above m + 1 when all are over. */
+    /** The current round; above m + 1 when all are over. */
     round: number;
     ordered: string | null;
-    /** V of the paper: the orders that it has seen, each with the statements that prove it; two at most. */
+    /** V in the paper: the orders that it has seen, each with the statements that prove it; two at most. */
     orders: { order: string; statements: Signed<Statement>[] }[];
     decided: string | null;
   };
-  /** A statement by each general of the path, in that order. */
+  /** One statement by each general of the path, in that order. */
   message: { type: "order"; statements: Signed<Statement>[] };
   timer: "round";
-  command: /** The commander gives its order; others have none to give. */ { type: "propose"; value: string };
+  command: /** The commander gives its order; other generals ignore the command. */ { type: "propose"; value: string };
   event: { type: "decided"; value: string };
 };
 
@@ -42,7 +44,7 @@ type State = SignedMessages["state"];
 type Ctx = Context<SignedMessages>;
 
 const MAX_GENERALS = 100;
-/** Two orders show that the commander is a traitor; more add nothing. */
+/** Two orders prove that the commander is a traitor; more add nothing. */
 const ENOUGH_ORDERS = 2;
 
 const statementShape = struct<Statement>({ order: orderShape, path: list(natural, MAX_GENERALS) });
@@ -54,10 +56,12 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
   const roundsOf = (generals: number): number => (options.m ?? Math.max(0, generals - 2)) + 1;
   const rounds = (ctx: Pick<Ctx, "peers">): number => roundsOf(ctx.peers.length + 1);
 
-  /** At the end of a round: what came in it is signed and passed on to all that it has not passed yet. */
+  /**
+   * At the end of a round: signs the orders received in it, and relays them to all generals that are not on their path.
+   */
   function passOn(state: State, ctx: Ctx): void {
     for (const { order, statements } of state.orders) {
-      if (statements.length !== state.round) continue; // It has been passed on before.
+      if (statements.length !== state.round) continue; // It has been relayed before.
       const path = [...statements.map(({ by }) => by), ctx.self];
       const message = {
         type: "order" as const,
@@ -67,7 +71,7 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
     }
   }
 
-  /** choice(V): the only order there is; none or two show a traitor. */
+  /** choice(V): the only order; none or two reveal a traitor. */
   const choice = ({ orders }: State): string => (orders.length === 1 ? (orders[0]?.order as string) : missing);
 
   function decide(state: State, value: string, ctx: Ctx): void {
@@ -132,7 +136,7 @@ export function signedMessages(given?: Partial<GeneralsOptions>): Protocol<Signe
   };
 }
 
-/** Whether the commander has ordered this, and each of a path of different generals has passed it on, its sender last. */
+/** Whether the commander gave this order and a path of different generals relayed it, its sender last. */
 const isProof = (
   statements: readonly Signed<Statement>[],
   from: NodeId,

@@ -1,15 +1,14 @@
 /**
- * Cheap Paxos: Multi-Paxos of which f + 1 main nodes do all the work, and f auxiliaries do nothing unless one of them has failed.
- * Then they help to decide on members without it, and are idle again.
- * Lamport & Massa, "Cheap Paxos", DSN 2004; the phases are those of Multi-Paxos.
+ * Cheap Paxos: Multi-Paxos where f + 1 main nodes do all the work, and f auxiliaries are idle unless a main node has
+ * failed. Then they help to decide on a membership without it, and are idle again.
+ * Lamport & Massa, "Cheap Paxos", DSN 2004; the phases are as in Multi-Paxos.
  *
- * Assumes   as Multi-Paxos; clients are at main nodes. For liveness: of the main nodes that are members, no second one fails before
- *           the first has been replaced, or else the ones that failed come back; and while one is replaced, a majority of all
- *           members alive.
+ * Assumes   as Multi-Paxos; clients are at main nodes. For liveness: no second main node fails before the first has
+ *           been replaced, or else failed ones recover; and during a replacement a majority of all members is alive.
  * Safety    as Multi-Paxos, under any failures: no two nodes decide differently in a slot.
- * Liveness  below the threshold it stops and says so (`halted`), and goes on when enough are back.
- * Cost      2f messages and two delays at the leader for a command, and f notices unless another proposal follows; not one message to
- *           or from an auxiliary while all main nodes answer.
+ * Liveness  below the threshold it stops and reports that (`halted`), and continues when enough nodes are back.
+ * Cost      2f messages and two delays at the leader for a command, and f notices unless another proposal follows; no
+ *           message to or from an auxiliary while all main nodes answer.
  */
 import type { Protocol } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";

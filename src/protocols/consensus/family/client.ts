@@ -11,7 +11,7 @@ import { operationShape, resultShape } from "./replicated-log.ts";
 
 export type LogClient = {
   state: {
-    /** How often this node has started. It distinguishes the reads of this life from those of earlier ones. */
+    /** How often this node has started. It distinguishes the reads of this life from earlier ones. */
     life: number;
     /** The number of commands requested so far, including the one in progress. */
     sequence: number;

@@ -54,7 +54,7 @@ const map: StateMachine<{ values: Record<string, string> }> = {
   apply({ values }, operation) {
     const [verb, key = "", ...rest] = words(operation);
     const before = Object.hasOwn(values, key) ? (values[key] as string) : "";
-    // The key must become an own property of the object, whatever its name (`__proto__`).
+    // The key must become an own property of the object, even with a name like `__proto__`.
     const put = (value: string): void => {
       Object.defineProperty(values, key, { value, enumerable: true, configurable: true, writable: true });
     };

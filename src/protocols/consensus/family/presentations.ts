@@ -4,7 +4,7 @@ import { positioned, present } from "../../presentation.ts";
 import type { Paxos } from "../paxos/paxos.ts";
 import type { TwoPhaseCommit } from "../two-phase-commit/vocabulary.ts";
 
-// Where nodes are drawn: which ballot an acceptor has promised, and which node coordinates.
+// Positions of nodes: which ballot an acceptor has promised, and which node coordinates.
 
 export const byPromises = positioned<Paxos["state"]>(({ promised }) => present({ grantedTo: promised?.node }));
 

@@ -1,8 +1,9 @@
 /**
  * The roles of a node: coordinator, acceptor and learner.
  *
- * The coordinator: phase 1 once for all instances, then phase 2a: a value for each instance in which something may have been chosen,
- * and "any" for all that follow, once a fast quorum of acceptors is with it. Before that it picks the commands itself ("Progress").
+ * The coordinator runs phase 1 once for all instances, then phase 2a: a value for each instance that may have one
+ * already, and "any" for all later ones, once a fast quorum of acceptors has promised. Before that it picks the
+ * commands itself ("Progress").
  */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -36,13 +37,13 @@ import {
   type Value,
 } from "./vocabulary.ts";
 
-// "Collision Recovery": proposers whose commands reach the acceptors in different orders split a fast round, so that no value can get a
-// quorum. What acceptors have voted for in round i says as well what a promise for round i + 1 would say, so phase 1 is not needed:
-// the coordinator picks and asks (+2 delays), or each acceptor picks by the same rule and votes (+1 delay).
+// "Collision Recovery": proposers whose commands reach the acceptors in different orders split a fast round, so that no
+// value can get a quorum. The votes of acceptors in round i double as promises for round i + 1, so phase 1 is not
+// needed: the coordinator picks and asks (+2 delays), or each acceptor picks by the same rule and votes (+1 delay).
 
 type Votes = Readonly<Record<NodeId, Value>>;
 
-/** Whatever those say that have not been heard, no value gets a fast quorum any more. */
+/** Whether no value can get a fast quorum anymore, no matter how the remaining acceptors vote. */
 function isCollision(votes: Votes, nodes: number, fastQuorum: number): boolean {
   const values = Object.values(votes);
   const most = Math.max(0, ...values.map((value) => values.filter((other) => isSameValue(other, value)).length));
@@ -55,7 +56,9 @@ export function recover(state: State, instance: number, ctx: Ctx, settings: Sett
   const nodes = nodesOf(ctx);
   const quorums = settings.quorumsOf(nodes);
 
-  /** What is voted for in the round after `at`, once a quorum of that has voted in `at` and collided. */
+  /**
+   * @returns the value to vote for in the round after `at`, once a quorum of that round has voted in `at` and collided.
+   */
   function pickedAfter(at: Step, quorum: number): { value: Value } | null {
     const votes: Votes = heard?.votes[at] ?? {};
     const values = Object.values(votes);
@@ -80,11 +83,11 @@ export function recover(state: State, instance: number, ctx: Ctx, settings: Sett
   const picked = pickedAfter(isUncoordinated ? step.uncoordinated : step.fast, quorums.classic);
   const cast = { instance, round: { ...state.promised, step: step.coordinated }, value: picked?.value ?? null };
   if (picked === null || !mayVote(state, cast, settings)) return;
-  vote(state, cast, ctx, settings); // Journalled before it asks: so it cannot ask for another value after a crash.
+  vote(state, cast, ctx, settings); // Journalled first: it cannot ask for another value after a crash.
   ctx.broadcast({ type: "accept", ...cast });
 }
 
-/** Phase 1a. It promises first, so its journal keeps the ballot from being used again. */
+/** Phase 1a. It promises first, so that its journal prevents it from reusing the ballot. */
 export function campaign(state: State, ctx: Ctx, settings: Settings): void {
   stepDown(state, ctx, settings);
   state.count += 1;
@@ -96,7 +99,7 @@ export function campaign(state: State, ctx: Ctx, settings: Settings): void {
   notePromise(state, ctx.self, ballot, { upTo: state.upTo, votes: votesOf(state) }, ctx, settings);
 }
 
-/** It may have votes that no acceptor may cast: nothing of it can be trusted. */
+/** Whether a promise contains votes that no acceptor may cast. Then none of it can be trusted. */
 const isImplausible = ({ upTo, votes }: Promised, { window }: Settings): boolean =>
   votes.some(({ instance, round }) => instance <= upTo || instance > upTo + window || round.step > step.coordinated);
 
@@ -119,7 +122,10 @@ export function notePromise(
   }
 }
 
-/** Phase 2a, once a classic quorum has promised. Of instances that an acceptor knows to be chosen it has to learn first. */
+/**
+ * Phase 2a, once a classic quorum has promised. The coordinator must first learn instances that an acceptor knows to be
+ * chosen.
+ */
 export function leadIfPromised(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "preparing") return;
@@ -151,7 +157,7 @@ function ask(state: State, instance: number, value: Value, ctx: Ctx, settings: S
   ctx.broadcast({ type: "accept", ...cast });
 }
 
-/** Phase 2a of the fast rounds of all instances that have no value yet: acceptors may take what proposers send them. */
+/** Phase 2a of the fast rounds of all instances without a value: acceptors may accept directly from proposers. */
 function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || state.open !== null) return;
@@ -160,17 +166,20 @@ function openFastRound(state: State, ctx: Ctx, settings: Settings): void {
   ctx.broadcast({ type: "any", ballot: state.promised, from: coordinator.next });
 }
 
-/** While too few acceptors are there for fast rounds, the coordinator gives commands their instances. */
+/** While too few acceptors have promised for fast rounds, the coordinator assigns instances to commands. */
 export function pickCommand(state: State, command: Value, ctx: Ctx, settings: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || isOutside(state, coordinator.next, settings)) return;
-  if (Object.values(state.votes).some(({ value }) => isSameValue(value, command))) return; // It is under way.
+  if (Object.values(state.votes).some(({ value }) => isSameValue(value, command))) return; // It is in progress.
   const instance = coordinator.next;
   coordinator.next += 1;
   ask(state, instance, command, ctx, settings);
 }
 
-/** Where an instance hangs, the coordinator waits a while, and then begins a higher ballot for all that is undecided. */
+/**
+ * If an instance makes no progress, the coordinator waits a while, then begins a higher ballot for all undecided
+ * instances.
+ */
 export function watch(state: State, ctx: Ctx, { patienceMs }: Settings): void {
   const { coordinator } = state;
   if (coordinator.is !== "leading" || coordinator.watched !== null || highestSeen(state) === state.upTo) return;
@@ -186,9 +195,9 @@ export function unhang(state: State, ctx: Ctx, settings: Settings): void {
   if (hangs) campaign(state, ctx, settings);
 }
 
-// Nodes that have been away are told what was chosen: from the log, or by a snapshot if that has been cut.
+// Catching up: nodes that were disconnected receive chosen values from the log, or a snapshot if the log was compacted.
 
-/** Where the log that is kept begins. */
+/** The index before the log begins. */
 const baseOf = ({ snapshot }: State): number => snapshot?.index ?? 0;
 
 export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
@@ -200,7 +209,7 @@ export function teach(state: State, to: NodeId, from: number, ctx: Ctx): void {
 }
 
 export function learnAll(state: State, teacher: NodeId, first: number, values: readonly Value[], ctx: Ctx): void {
-  if (first > state.upTo + 1) return; // There is a gap: what is between is lost, or still to come.
+  if (first > state.upTo + 1) return; // A gap: the values in between are lost or late.
   for (const [at, value] of values.entries()) learn(state, first + at, value, ctx);
   if (values.length === BATCH) ctx.send(teacher, { type: "catchUp", from: state.upTo + 1 });
 }
@@ -217,7 +226,7 @@ export function install(state: State, index: number, snapshot: Chunk[], ctx: Ctx
   advance(state, ctx);
 }
 
-/** The snapshot stands for all up to its index: the log forgets that. */
+/** Replaces all instances up to the snapshot's index, which the log then drops. */
 export function compact(state: State, index: number, snapshot: Chunk[], ctx: Ctx): void {
   const base = baseOf(state);
   if (index <= base || index > state.upTo) return;
@@ -242,7 +251,7 @@ function journalOf(state: State): FastPaxos["record"][] {
   ];
 }
 
-/** What a node knows when it starts again. */
+/** Emits everything that a node knows when it restarts. */
 export function emitAll(state: State, ctx: Ctx): void {
   if (state.leader !== null) ctx.emit({ type: "led", leader: state.leader, term: state.promised.count });
   if (state.snapshot !== null) ctx.emit({ type: "installed", ...state.snapshot });
@@ -252,19 +261,19 @@ export function emitAll(state: State, ctx: Ctx): void {
   });
 }
 
-// The acceptor: phases 1b and 2b. What it promises and votes for it journals before anybody hears of it.
+// The acceptor: phases 1b and 2b. It journals promises and votes before it sends them.
 
-/** Phase 1b: ignore all ballots below this one from now on, and say what it has voted for. */
+/** Phase 1b: ignores all lower ballots from now on, and reports its votes. */
 export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
   raise(state, ballot);
-  ctx.persist({ type: "promised", ballot }); // Also a second time: it may follow a ballot that it has promised to nobody.
+  ctx.persist({ type: "promised", ballot }); // Every time: it may follow a ballot without having promised.
   ctx.send(ballot.node, { type: "promise", ballot, upTo: state.upTo, votes: votesOf(state) });
 }
 
 const votesOf = (state: State): CastVote[] =>
   Object.entries(state.votes).map(([instance, vote]) => ({ instance: Number(instance), ...vote }));
 
-/** In each instance an acceptor votes once in a round, and in no round before its last. */
+/** In each instance an acceptor votes once per round, and never in an earlier round than its last. */
 export const mayVote = (state: State, { instance, round }: CastVote, settings: Settings): boolean => {
   const last = state.votes[instance];
   return (
@@ -274,7 +283,7 @@ export const mayVote = (state: State, { instance, round }: CastVote, settings: S
   );
 };
 
-/** Phase 2b: journal, then tell every learner. */
+/** Phase 2b: journals the vote, then sends it to every learner. */
 export function vote(state: State, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings): void {
   raise(state, round);
   state.votes[instance] = { round, value };
@@ -284,9 +293,10 @@ export function vote(state: State, { instance, round, value }: CastVote, ctx: Ct
   hear(state, ctx.self, cast, ctx, settings);
 }
 
-// Learning what is chosen: every node hears the votes of all acceptors, and a quorum of equal votes in one round is a choice.
+// The learner: every node receives the votes of all acceptors, and a quorum of equal votes in one round chooses the
+// value.
 
-/** Of instances that are chosen, or so far ahead that this node has to catch up first. */
+/** Whether the instance is chosen, or so far ahead that this node has to catch up first. */
 const isOutside = (state: State, instance: number, settings: Settings): boolean =>
   instance <= state.upTo || isBeyond(state, instance, settings);
 export const isBeyond = ({ upTo }: State, instance: number, { window, instances }: Settings): boolean =>
@@ -295,7 +305,7 @@ export const isBeyond = ({ upTo }: State, instance: number, { window, instances 
 const isKnown = (state: State, instance: number): boolean => state.chosen[instance] !== undefined;
 const isNoRound = (at: number): boolean => at > step.coordinated;
 
-/** Phase 2b arrives at a learner. */
+/** Handles phase 2b at a learner. */
 export function hear(state: State, from: NodeId, { instance, round, value }: CastVote, ctx: Ctx, settings: Settings) {
   if (
     isStranger(from, ctx) ||
@@ -305,7 +315,7 @@ export function hear(state: State, from: NodeId, { instance, round, value }: Cas
   )
     return;
   let heard = state.learnt[instance];
-  if (heard !== undefined && isBelow(round, heard.ballot)) return; // Late: an acceptor has moved on.
+  if (heard !== undefined && isBelow(round, heard.ballot)) return; // Late: the acceptor has voted in a higher ballot.
   if (heard === undefined || !isSameBallot(heard.ballot, round)) {
     heard = { ballot: { count: round.count, node: round.node }, votes: {} };
     state.learnt[instance] = heard;
@@ -318,7 +328,7 @@ export function hear(state: State, from: NodeId, { instance, round, value }: Cas
   if (equal.length >= (isFast(round) ? fast : classic)) learn(state, instance, value, ctx);
 }
 
-/** The value is chosen: it is journalled, and emitted once all before it are. */
+/** The value is chosen: it is journalled, and emitted once all earlier instances are. */
 function learn(state: State, instance: number, value: Value, ctx: Ctx): void {
   if (instance <= state.upTo || isKnown(state, instance)) return;
   state.chosen[instance] = value;
@@ -340,7 +350,7 @@ export function advance(state: State, ctx: Ctx | null): void {
   }
 }
 
-/** The highest instance that this node has heard of. */
+/** The highest instance that this node knows of. */
 export function highestSeen(state: State): number {
   const { votes, learnt, chosen, proposals, coordinator, upTo } = state;
   const keys = [votes, learnt, chosen].map((byInstance) => Number(Object.keys(byInstance).at(-1) ?? 0));

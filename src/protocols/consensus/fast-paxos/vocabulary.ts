@@ -1,4 +1,7 @@
-/** The words of Fast Paxos: rounds, votes, what an acceptor, a learner and a coordinator hold, and the messages between them. */
+/**
+ * Types and options of Fast Paxos: rounds, votes, the state of acceptors, learners and coordinators, and their
+ * messages.
+ */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { Context, NodeId, Property } from "../../../core/protocol.ts";
 import { list, natural, nullable, oneOf, type Shapes, struct } from "../../../core/shape.ts";
@@ -60,14 +63,14 @@ export function settled(given: Partial<FastPaxosOptions> | undefined): Settings 
 }
 
 /**
- * The rounds that each ballot has, in their order. `picked`: the coordinator asks for one value. `fast`: it has sent "any", and
- * acceptors take what proposers send them. `uncoordinated`: after a collision acceptors pick for themselves. `coordinated`: after a
- * collision the coordinator does.
+ * The rounds of each ballot, in order. `picked`: the coordinator proposes one value. `fast`: it has sent "any", and
+ * acceptors accept directly from proposers. `uncoordinated`: after a collision acceptors pick a value themselves.
+ * `coordinated`: after a collision the coordinator picks it.
  */
 export const step = { picked: 0, fast: 1, uncoordinated: 2, coordinated: 3 } as const;
 export type Step = number;
 
-/** Null: a no-op, for an instance that nobody's command is in. */
+/** Null: a no-op, for an instance without a command. */
 export type Value = Command | null;
 
 /** vrnd and vval in the paper. */
@@ -80,7 +83,7 @@ export interface CastVote extends Vote {
   instance: number;
 }
 
-/** What a learner has heard of one instance: votes of the highest ballot that it knows of, by step and acceptor. */
+/** A learner's votes for one instance, in the highest ballot that it knows of, by step and acceptor. */
 interface Heard {
   ballot: Ballot;
   votes: Record<Step, Record<NodeId, Value>>;
@@ -94,24 +97,30 @@ export interface Promised {
 type Coordinator =
   | { is: "none" }
   | { is: "preparing"; promises: Record<NodeId, Promised> }
-  /** `next`: the instance that it picks a command for next. `joined`: who has promised. `watched`: how far it was when it began to wait. */
+  /**
+   * `next`: the next instance to pick a command for. `joined`: the acceptors that have promised. `watched`: its
+   * progress when it began to wait.
+   */
   | { is: "leading"; next: number; joined: NodeId[]; watched: number | null };
 
-/** A command that this node proposes, and in which instance; null while the window is full. */
+/** A command that this node proposes, with its instance; null while the window is full. */
 export interface Proposal {
   command: Command;
   instance: number | null;
 }
 
 export type FastPaxos = {
-  /** Every node is a proposer, an acceptor, a learner and, if it has to be, the coordinator. Open: it has "any", from that instance on. */
+  /**
+   * Every node is a proposer, an acceptor, a learner and, if necessary, the coordinator. `open`: it has received "any",
+   * from that instance on.
+   */
   state: Balloting & {
     /** The acceptor's last vote in each instance above `upTo`. */
     votes: Record<number, Vote>;
     learnt: Record<number, Heard>;
-    /** What has been chosen above `upTo`. */
+    /** The chosen values above `upTo`. */
     chosen: Record<number, Value>;
-    /** All up to here is chosen, and emitted: after the snapshot it is the log. */
+    /** All instances up to this one are chosen and emitted. `log` holds those after the snapshot. */
     upTo: number;
     snapshot: { index: number; snapshot: Chunk[] } | null;
     log: Value[];
@@ -123,13 +132,13 @@ export type FastPaxos = {
     /** Phases 1a and 1b. */
     | { type: "prepare"; ballot: Ballot }
     | ({ type: "promise"; ballot: Ballot } & Promised)
-    /** Phase 2a: of one value, or of "any" once for all instances. */
+    /** Phase 2a, with one value, or with "any" once for all instances. */
     | ({ type: "accept" } & CastVote)
     | { type: "any"; ballot: Ballot; from: number }
     /** Phase 2b. */
     | ({ type: "accepted" } & CastVote)
     | { type: "nack"; promised: Ballot }
-    /** The coordinator's heartbeat: who has missed its "any" has it from here. */
+    /** The coordinator's heartbeat. It repeats "any" for nodes that missed it. */
     | { type: "heartbeat"; ballot: Ballot; any: number | null; upTo: number }
     | { type: "catchUp"; from: number }
     | { type: "chosen"; from: number; values: Value[] }
@@ -146,12 +155,12 @@ export type FastPaxos = {
 
 export type State = FastPaxos["state"];
 
-/** In these, acceptors may vote for different values. */
+/** In fast rounds acceptors may vote for different values. */
 export const isFast = ({ step: at }: Pick<Round, "step">): boolean => at === step.fast || at === step.uncoordinated;
 
 export const isSameValue = (a: Value, b: Value): boolean => (a === null || b === null ? a === b : isSameCommand(a, b));
 
-/** Chosen values in one message to a node that has fallen behind. */
+/** The most chosen values in one message to a node that has fallen behind. */
 export const BATCH = 100;
 
 const valueShape = nullable(commandShape);
@@ -178,15 +187,15 @@ export const recordShapes: Shapes<FastPaxos["record"]> = {
   snapshot: { index: natural, snapshot: snapshotShape },
 };
 
-// "Picking a Value in Phase 2a": the rule by which a coordinator, or an acceptor that recovers by itself, finds what may have been
-// chosen in an earlier round. The paper's variables stand beside it.
+// "Picking a Value in Phase 2a": the rule for a coordinator, or a recovering acceptor, to find a value that may have
+// been chosen in an earlier round. Variables are named as in the paper.
 
-/** `free`: no value has been or might yet be chosen in an earlier round, so any that was proposed will do. */
+/** `free`: no value has been or might yet be chosen in an earlier round, so any proposed value may be used. */
 export type Picked = { is: "value"; value: Value } | { is: "free" };
 
 /**
- * @param promises of the acceptors of Q, a quorum of the round that is begun: vr(a) and vv(a); null if a has not voted.
- * @param nodes how many acceptors there are.
+ * @param promises of the acceptors of Q, a quorum of the new round: vr(a) and vv(a); null if a has not voted.
+ * @param nodes the number of acceptors.
  */
 export function pick(promises: readonly (Vote | null)[], nodes: number, quorums: QuorumSizes): Picked {
   const voted = promises.filter((vote) => vote !== null);
@@ -196,7 +205,8 @@ export function pick(promises: readonly (Vote | null)[], nodes: number, quorums:
   const inK = voted.filter(({ round }) => isSameRound(round, k));
   const V = distinct(inK.map(({ value }) => value));
   if (V.length === 1) return { is: "value", value: V[0] as Value };
-  // O4(v): some k-quorum R might have chosen v, since all acceptors of R ∩ Q have voted for v in k. Those outside Q may have, too.
+  // O4(v): some k-quorum R might have chosen v, since all acceptors of R ∩ Q have voted for v in k. Those outside Q may
+  // have, too.
   const outside = nodes - promises.length;
   const size = isFast(k) ? quorums.fast : quorums.classic;
   const O4 = (v: Value): boolean => inK.filter(({ value }) => isSameValue(value, v)).length + outside >= size;
@@ -207,7 +217,7 @@ export function pick(promises: readonly (Vote | null)[], nodes: number, quorums:
 const distinct = (values: readonly Value[]): Value[] =>
   values.filter((value, at) => values.findIndex((other) => isSameValue(other, value)) === at);
 
-/** Where it is free, everybody takes the same of what has been voted for: the command of the lowest client. */
+/** If the choice is free, all nodes take the proposed command of the lowest client. */
 export function lowest(values: readonly Value[]): Value {
   const [first = null, ...others] = values;
   return others.reduce((least, value) => (precedes(value, least) ? value : least), first);
@@ -218,14 +228,17 @@ function precedes(a: Value, b: Value): boolean {
   return a.client < b.client || (a.client === b.client && a.sequence < b.sequence);
 }
 
-/** Of the last instances that a node was told of, whose command they hold; "two" if it was told of two. */
+/** The command of each of the node's last instances; "two" if it emitted two. */
 type Told = Readonly<Record<number, string>>;
 
 const REMEMBERED = 32;
 
 const textOf = (value: Value): string => (value === null ? "no command" : `${value.client}.${value.sequence}`);
 
-/** Values that a running node has learned. A node emits no event for an instance without a command, so events alone miss it. */
+/**
+ * Values that a running node has learned. A node emits no event for an instance without a command, so events alone miss
+ * it.
+ */
 function* learnedBy({ upTo, log, chosen }: State): Iterable<[instance: number, value: string]> {
   const first = Math.max(0, log.length - REMEMBERED);
   for (let at = first; at < log.length; at++) yield [upTo - log.length + 1 + at, textOf(log[at] as Value)];

@@ -1,17 +1,18 @@
 /**
- * Generalized Paxos: nodes agree on a history of commands in which only those that interfere have an order. Commands that commute are
- * learnt two message delays after they were proposed, whatever is proposed beside them; those that interfere may collide, and then the
- * coordinator orders them.
+ * Generalized Paxos: nodes agree on a history that orders only interfering commands. Commuting
+ * commands are learned two message delays after they were proposed, even with concurrent proposals.
+ * Interfering ones may collide, and then the coordinator orders them.
  * Lamport, "Generalized Consensus and Paxos", MSR-TR-2005-33; histories as in its section on command histories.
  *
- * Assumes   crash-recovery nodes with a journal; the same options at all nodes, and a relation of interference that is true of the
- *           state machine; for liveness, a classic quorum alive, reliable links and a bound on delay in the end. Fast rounds need a
- *           fast quorum: N ≥ 4 for one that stands a crash.
- * Safety    agreement: all nodes learn interfering commands in the same order, and the same commands up to each checkpoint.
- *           Integrity: what is learnt was proposed.
- * Liveness  a command that a client proposes again and again is learnt in the end.
- * Cost      a command: N − 1 propose and N(N − 1) accepted, 2 delays. A collision: N − 1 accept and N(N − 1) accepted more, 2 delays
- *           more. One journal record of each acceptor for each vote. A checkpoint costs what a command does.
+ * Assumes   crash-recovery nodes with a journal; the same options at all nodes, and a relation of interference that is
+ *           true of the state machine; for liveness, a classic quorum is alive, links are reliable and delays bounded
+ *           eventually. Fast rounds need a fast quorum: N ≥ 4 to tolerate a crash.
+ * Safety    agreement: all nodes learn interfering commands in the same order, and the same commands up to each
+ *           checkpoint. Integrity: a learned command was proposed.
+ * Liveness  a command that a client proposes repeatedly is eventually learned.
+ * Cost      a command: N − 1 propose and N(N − 1) accepted, 2 delays. A collision: N − 1 accept and N(N − 1) accepted
+ *           more, 2 delays more. One journal record of each acceptor for each vote. A checkpoint costs as much as a
+ *           command.
  */
 import type { NodeId, Protocol } from "../../../core/protocol.ts";
 import { logCommandShapes } from "../family/replicated-log.ts";
@@ -86,7 +87,7 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
   return {
     name: "generalized-paxos",
     init(self, peers) {
-      settings.quorumsOf(peers.length + 1); // Refused before the run where they need not meet.
+      settings.quorumsOf(peers.length + 1); // Throws unless quorums intersect.
       return initialState(self, peers);
     },
     start(state, ctx) {

@@ -1,4 +1,4 @@
-/** The words of Generalized Paxos: votes for histories, eras between checkpoints, and the messages about them. */
+/** Types and options of Generalized Paxos: votes for histories, eras between checkpoints, and their messages. */
 import type { Chunk } from "../../../core/chunk.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
@@ -23,10 +23,11 @@ import {
 } from "../parts/ballots.ts";
 import { type QuorumSizes, quorumSizes } from "../parts/quorum-systems.ts";
 
-// Which commands interfere: two that do not, commute, and nodes may apply them in either order. It has to be true of the state machine.
+// Interference: two commands that do not interfere commute, and nodes may apply them in either order. The relation must
+// be true of the state machine.
 
 const relations = ["all", "by-key", "none"] as const;
-/** `by-key`: commands that name the same key, such as those of the map; reads of it do not interfere with each other. */
+/** `by-key`: commands on the same key interfere, as for the map, except for two reads. */
 type Relation = (typeof relations)[number];
 
 type Interferes = (a: Command, b: Command) => boolean;
@@ -48,15 +49,15 @@ const interference =
   (a, b) =>
     isCheckpoint(a) || isCheckpoint(b) || declared[relation](a, b);
 
-// Command histories, the paper's c-structs: sequences of commands, where two are equal that differ in the order of commuting commands
-// alone. What a command depends on is its cone: those before it with which it interferes, and theirs.
+// Command histories, the paper's c-structs: sequences of commands. Two are equal if they differ only in the order of
+// commuting commands. The cone of a command contains the earlier commands that it interferes with, and their cones.
 
 export type History = readonly Command[];
 
 export const contains = (history: History, command: Command): boolean =>
   history.some((each) => isSameCommand(each, command));
 
-/** The least prefix (⊑) of the history that has the command at this place. */
+/** @returns the least prefix (⊑) of the history that contains the command at this place. */
 function cone(history: History, place: number, interferes: Interferes): Command[] {
   const found: Command[] = [history[place] as Command];
   for (let before = place - 1; before >= 0; before--) {
@@ -66,7 +67,7 @@ function cone(history: History, place: number, interferes: Interferes): Command[
   return found;
 }
 
-/** Whether they have the same commands, and those that interfere in the same order. */
+/** Whether they have the same commands, with interfering ones in the same order. */
 function isEqual(a: History, b: History, interferes: Interferes): boolean {
   if (a.length !== b.length) return false;
   const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
@@ -79,13 +80,13 @@ function isEqual(a: History, b: History, interferes: Interferes): boolean {
   );
 }
 
-/** The history with those that it has not appended, in their order. */
+/** @returns the history with the missing commands appended in order. */
 const extended = (history: History, commands: History): Command[] => [
   ...history,
   ...commands.filter((command) => !contains(history, command)),
 ];
 
-/** How many commands all of them begin with, in one order. */
+/** @returns how many commands all histories begin with, in the same order. */
 function sharedStart([first = [], ...others]: readonly History[]): number {
   const isShared = (command: Command, place: number): boolean =>
     others.every((history) => history[place] !== undefined && isSameCommand(history[place], command));
@@ -94,12 +95,12 @@ function sharedStart([first = [], ...others]: readonly History[]): number {
 }
 
 /**
- * ⊔ over all sets of `count` histories of the ⊓ of the set: each command that `count` of them have with the same cone. The sets have to
- * meet in pairs, so that what they have in common is compatible.
+ * ⊔ over all sets of `count` histories of the ⊓ of the set: each command that `count` of them have with the same cone.
+ * The sets must intersect pairwise, so that their common parts are compatible.
  */
 export function common(histories: readonly History[], count: number, interferes: Interferes): Command[] {
   if (histories.length < count) return [];
-  const start = sharedStart(histories); // What is before a command in all of them is the same, and so is its cone.
+  const start = sharedStart(histories); // The cones of these commands are the same in all histories.
   let found = histories[0]?.slice(0, start) ?? [];
   for (const history of histories)
     for (const [place, command] of history.entries()) {
@@ -114,7 +115,10 @@ export function common(histories: readonly History[], count: number, interferes:
   return found;
 }
 
-/** Rounds of a ballot with an odd step are fast: acceptors append what proposers send them. In step 0 the coordinator alone appends. */
+/**
+ * Rounds with an odd step are fast: acceptors append commands that proposers send them. In step 0 only the coordinator
+ * appends.
+ */
 export const CLASSIC = 0;
 export const FAST = 1;
 export const isFast = ({ step }: Round): boolean => step % 2 === FAST;
@@ -123,9 +127,9 @@ export const isFast = ({ step }: Round): boolean => step % 2 === FAST;
 export interface Vote {
   round: Round;
   history: Command[];
-  /** So much of it stands as the coordinator began the round; the acceptor itself has appended the rest. */
+  /** The length of the coordinator's history at the start of the round; the acceptor itself has appended the rest. */
   begun: number;
-  /** The acceptor appends no more in this round: its vote is a promise for the next one, too. */
+  /** The acceptor appends no more in this round, so its vote is a promise for the next one, too. */
   closed: boolean;
 }
 
@@ -138,11 +142,14 @@ export interface Promised {
 export interface Snapshot {
   index: number;
   snapshot: Chunk[];
-  /** The era in which it was taken, the place before that, and what it holds of that era. */
+  /**
+   * The era when it was taken, the number of commands before that era, and the commands of the era that it
+   * includes.
+   */
   era: number;
   base: number;
   learnt: Command[];
-  /** Of each client, the number of its last command up to there. */
+  /** The number of each client's last command included. */
   latest: PerNode<number>;
 }
 
@@ -152,21 +159,23 @@ type Coordinator =
   | { is: "leading"; joined: NodeId[]; watched: number | null };
 
 export type GeneralizedPaxos = {
-  /** Open: from that era on, fast rounds of the promised ballot begin with the empty history. */
+  /** `open`: from that era on, fast rounds of the promised ballot begin with the empty history. */
   state: Balloting & {
     era: number;
-    /** How many places the eras before this one take. */
+    /** The number of commands in earlier eras. */
     base: number;
-    /** Of this era: the acceptor's vote, what each acceptor is known to have voted for, and what is learnt, in this node's order. */
+    /**
+     * In this era: the acceptor's vote, the known vote of each acceptor, and the learned commands in this node's order.
+     */
     vote: Vote | null;
     heard: Record<NodeId, Vote>;
     learnt: Command[];
-    /** What the acceptor is to append as soon as it may. */
+    /** Commands that the acceptor appends as soon as it may. */
     pending: Command[];
-    /** The number of each client's last command that is learnt. */
+    /** The number of each client's last learned command. */
     latest: Record<NodeId, number>;
     snapshot: Snapshot | null;
-    /** Eras that are over, from that of the snapshot on. */
+    /** The eras that are over, from the snapshot's era on. */
     finished: { commands: Command[] }[];
     coordinator: Coordinator;
   };
@@ -174,7 +183,7 @@ export type GeneralizedPaxos = {
     | { type: "propose"; command: Command }
     | { type: "prepare"; ballot: Ballot }
     | ({ type: "promise"; ballot: Ballot } & Promised)
-    /** Phase 2a: this history, and from an era on whatever proposers send. */
+    /** Phase 2a: this history, and from the era `open` on any command of a proposer. */
     | { type: "accept"; era: number; round: Round; history: Command[]; open: number | null }
     /** Phase 2b. */
     | ({ type: "accepted"; era: number } & Vote)
@@ -195,7 +204,7 @@ export type GeneralizedPaxos = {
 
 export type State = GeneralizedPaxos["state"];
 
-/** In one history: an era has twice `checkpointEvery` commands at most, and what one coordinator adds. */
+/** In one history: an era has at most twice `checkpointEvery` commands, plus those that one coordinator adds. */
 const MAX_HISTORY = 4_096;
 
 const historyShape = list(commandShape, MAX_HISTORY);
@@ -271,11 +280,12 @@ export function settled(given: Partial<GeneralizedPaxosOptions> | undefined): Se
   };
 }
 
-// What may have been chosen in earlier rounds: the paper's ProvedSafe. Whatever a coordinator asks for has to extend it.
+// The paper's ProvedSafe: commands that may have been chosen in earlier rounds. A coordinator must propose an extension
+// of them.
 
 /**
- * @param promises of the acceptors of Q: what they have voted for last; null if they have not voted.
- * @param nodes how many acceptors there are.
+ * @param promises of the acceptors of Q: their last votes; null if they have not voted.
+ * @param nodes the number of acceptors.
  */
 export function provedSafe(
   promises: readonly (Vote | null)[],
@@ -288,23 +298,27 @@ export function provedSafe(
   if (first === undefined) return [];
   const k = voted.reduce((highest, { round }) => (isEarlier(highest, round) ? round : highest), first.round);
   const inK = voted.filter(({ round }) => isSameRound(round, k)).map(({ history }) => history);
-  // A k-quorum R has at least so many acceptors in Q. What they have in common, R may have chosen.
+  // The least number of acceptors of a k-quorum R in Q. R may have chosen their common part.
   const least = (isFast(k) ? quorums.fast : quorums.classic) + promises.length - nodes;
-  // No k-quorum can have voted as a whole: nothing was chosen in k, and all that was before stands in each of its histories.
+  // No k-quorum can have voted as a whole, so nothing was chosen in k. Each of its histories contains all earlier
+  // choices.
   if (inK.length < least) return inK[0] as History;
   return common(inK, least, interferes);
 }
 
-// What the order of Generalized Paxos promises: not one order for all commands, but one for those that interfere.
+// The ordering property of Generalized Paxos: one order for interfering commands, not for all.
 
-/** Of a node's last commands. */
+/** The number of recent commands kept per node. */
 const REMEMBERED = 32;
 
-/** What a node was told in its last life and in this one: after a restart it may learn anew, in another order. */
+/**
+ * The commands that a node emitted in its last life and in this one: after a restart it may learn them again, in
+ * another order.
+ */
 interface Told {
   readonly before: History;
   readonly now: History;
-  /** The place that it was told of last: places grow within a life. */
+  /** The index of the last command. Indices ascend within a life. */
   readonly index: number;
 }
 
@@ -317,7 +331,7 @@ function after(told: Told, { type, command, index = 0 }: { type: string; command
   return { ...told, now: [...told.now, command].slice(-REMEMBERED), index };
 }
 
-/** Whether those that both have and that interfere stand in the same order. */
+/** Whether their common interfering commands are in the same order. */
 function agree(a: History, b: History, interferes: Interferes): boolean {
   const places = a.map((command) => b.findIndex((other) => isSameCommand(other, command)));
   return places.every(
@@ -367,7 +381,7 @@ type States = { machine: { sessions: Record<NodeId, { sequence: number }> }; log
 type Happened = { type: string; body: { type: string; command?: Command; sequence?: number; index?: number } };
 type Acknowledged = { readonly sequence: number; readonly index: number };
 
-/** What stands in the place of one order for all, and of what follows from it for places. */
+/** Replaces the properties of one total order and their claims about indices. */
 export const clientOrders: readonly Property<never>[] = [
   {
     name: "agreement",

@@ -1,6 +1,6 @@
 /**
- * Proofs of cheating. All who know the players and can verify their signatures come to the same verdict: the players themselves, and
- * `coterie verify-proof`. Nothing else is believed.
+ * Proofs of cheating. All parties that know the players and can verify their signatures reach the same verdict: the
+ * players themselves, and `coterie verify-proof`. Nothing else counts as evidence.
  */
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId, Property, Protocol, Signatures, World } from "../../../core/protocol.ts";
@@ -22,7 +22,7 @@ import {
   shapes,
 } from "./vocabulary.ts";
 
-/** Who plays what, and how signatures are verified. */
+/** The game, its players, and how their signatures are verified. */
 export interface Table {
   readonly game: string;
   readonly players: readonly NodeId[];
@@ -31,7 +31,7 @@ export interface Table {
 
 export type Verdict =
   | { readonly culprit: NodeId; readonly why: string }
-  /** It proves nothing. */
+  /** The proof is not conclusive. */
   | { readonly culprit: null; readonly why: string };
 
 export function verdictOn(proof: Proof, table: Table): Verdict {
@@ -81,7 +81,7 @@ export function verdictOn(proof: Proof, table: Table): Verdict {
   }
 }
 
-/** What is wrong with what a proof is made of. */
+/** @returns why a part of the proof is not valid; null if all are. */
 function doubtAbout(proof: Proof, table: Table): string | null {
   switch (proof.type) {
     case "equivocation":
@@ -96,7 +96,7 @@ function doubtAbout(proof: Proof, table: Table): string | null {
   }
 }
 
-/** Why a statement counts for nothing at this table; null if it counts. */
+/** @returns why a statement does not count at this table; null if it counts. */
 export function strange<T extends { game: string }>(
   statement: Signed<T>,
   shape: Shape<Signed<T>>,
@@ -107,17 +107,17 @@ export function strange<T extends { game: string }>(
   return isGenuine({ signatures }, shape, statement) ? null : `player ${statement.by} has not signed it`;
 }
 
-// Players that cheat, one for each way that there is: for tests, and to see them caught. They sign for themselves alone, as anybody
-// can. What they remember is no part of their state, so they are not for the checker.
+// Players that cheat, one for each way to cheat: for tests and demonstrations. They sign for themselves only. Their
+// memory is not part of their state, so they are not for the checker.
 
 export const cheats = ["look-ahead", "wrong-reveal", "silence", "equivocation", "replay"] as const;
 export type Cheat = (typeof cheats)[number];
 
 type Message = Lockstep["message"];
-/** What it has committed to in its first turn. */
+/** Its commitment in its first turn. */
 type Memory = { first: string | null };
 
-/** The same player, who cheats. @param instead another action than the one that it has committed to */
+/** The same player, cheating. @param instead maps an action to another one than was committed to */
 export function cheating(
   protocol: Protocol<Lockstep>,
   how: Cheat,
@@ -148,7 +148,7 @@ type Way = (
 ) => Message | null;
 
 const ways: Readonly<Record<Cheat, Way>> = {
-  /** Waits with its commitment for the actions of the others. */
+  /** Withholds its commitment until it sees the actions of the others. */
   "look-ahead": (message) => (message.type === "commit" || message.type === "echo" ? null : message),
   "wrong-reveal": (message, _to, ctx, _memory, instead) => {
     if (message.type !== "reveal" || message.statement.by !== ctx.self) return message;
@@ -175,7 +175,7 @@ function another({ by, value }: Signed<Commitment>, ctx: Ctx): Signed<Commitment
   return sign(ctx, commitmentShape, { game, turn, hash });
 }
 
-/** Of the last turns: what a player made of each. */
+/** The recent turns, with a player's results for each. */
 type Ends = Readonly<Record<number, readonly string[]>>;
 const REMEMBERED = 4;
 const GIVEN_UP = "given up";
@@ -190,7 +190,7 @@ const history = {
   },
 };
 
-/** What it holds of that turn; null if it knows that turn no more, or not yet. */
+/** @returns the commitments that a player holds for a turn; null if it no longer has them or does not have them yet. */
 function commitmentsOf(state: State, turn: number): PerNode<Signed<Commitment>> | null {
   if (turn === state.turn) return state.commitments;
   if (turn === state.turn + 1) return state.early;
@@ -198,7 +198,7 @@ function commitmentsOf(state: State, turn: number): PerNode<Signed<Commitment>> 
 }
 
 function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
-  /** Whether the other holds no other commitments than the one that has revealed its action; with echoes, all of them. */
+  /** Whether the other player holds only the commitments that the revealing player knows; with echoes, all of them. */
   function isBound(own: State, other: State): boolean {
     const known = commitmentsOf(other, own.turn);
     if (known === null) return true;

@@ -1,4 +1,4 @@
-/** What players of lockstep turns say and sign. */
+/** Types of lockstep: statements that players sign, their state, messages, commands and events. */
 import type { PerNode } from "../../../core/per-node.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
@@ -12,17 +12,17 @@ const MAX_ACTION_BYTES = 1_000;
 const MAX_GAME_BYTES = 100;
 
 const phases = ["commit", "echo", "reveal"] as const;
-/** What is due. */
+/** The message that is due in a phase. */
 export type Phase = (typeof phases)[number];
 
-/** “My action of this turn has this hash.” */
+/** "My action of this turn has this hash." */
 export interface Commitment {
   game: string;
   turn: number;
   hash: string;
 }
 
-/** “This is my action, and what else the hash was made of.” */
+/** "This is my action, and the rest of the hash's input." */
 export interface Opening {
   game: string;
   turn: number;
@@ -30,7 +30,7 @@ export interface Opening {
   action: string;
 }
 
-/** “What was due from this player has not reached me before the deadline, and I have stopped.” */
+/** "I have not received this player's message before the deadline, and I have stopped." */
 export interface Complaint {
   game: string;
   turn: number;
@@ -38,41 +38,41 @@ export interface Complaint {
   due: Phase;
 }
 
-/** What convicts a player before anybody who knows the players' keys. */
+/** Convicts a player to anyone that knows the players' keys. */
 export type Proof =
-  /** What it revealed is not what it had committed to. */
+  /** It revealed an action that it had not committed to. */
   | { type: "wrong-reveal"; commitment: Signed<Commitment>; opening: Signed<Opening> }
   /** It has committed to two actions in one turn. */
   | { type: "equivocation"; one: Signed<Commitment>; other: Signed<Commitment> }
-  /** Its commitment was made before, by the one who opened it: in another turn, or by another player. */
+  /** It reused a commitment that its owner opened in another turn or as another player. */
   | { type: "replay"; commitment: Signed<Commitment>; opening: Signed<Opening> }
-  /** A majority of the players says that it was silent. */
+  /** A majority of the players reported it silent. */
   | { type: "silence"; complaints: Signed<Complaint>[] };
 
 export type How = Proof["type"];
 
 export type Lockstep = {
   state: {
-    /** The one that is played, or was last; 0 before the first. */
+    /** The current or last turn; 0 before the first. */
     turn: number;
-    /** `over`: it has stopped, for good. */
+    /** `over`: it has stopped for good. */
     phase: "waiting" | "committing" | "echoing" | "revealing" | "over";
-    /** How often it has asked in this phase for what is missing. */
+    /** How often it has asked for missing messages in this phase. */
     attempts: number;
-    /** What it is going to play, in this turn and in those after it. */
+    /** Its actions: of this turn, and of the following ones. */
     action: string | null;
     plays: string[];
     commitments: PerNode<Signed<Commitment>>;
-    /** Whose echo has come. */
+    /** The players whose echo has arrived. */
     echoed: NodeId[];
     openings: PerNode<Signed<Opening>>;
-    /** Commitments of the turn after this one. */
+    /** Commitments of the next turn. */
     early: PerNode<Signed<Commitment>>;
-    /** Of the turn before: a player that is late may ask for it. */
+    /** The statements of the last turn, which a late player may request. */
     past: Statements;
-    /** Of this turn. */
+    /** Complaints about this turn. */
     complaints: Signed<Complaint>[];
-    /** The players that have stopped, each with the complaint that says so. */
+    /** The players that have stopped, each with its complaint. */
     stopped: PerNode<Signed<Complaint>>;
     convicted: PerNode<Proof>;
   };
@@ -80,16 +80,16 @@ export type Lockstep = {
     | { type: "commit"; statement: Signed<Commitment> }
     | { type: "echo"; turn: number; statements: Signed<Commitment>[] }
     | { type: "reveal"; statement: Signed<Opening> }
-    /** “What is due from these has not come yet.” */
+    /** Requests messages of these players that have not arrived. */
     | { type: "missing"; turn: number; due: Phase; from: NodeId[] }
     | { type: "complain"; statement: Signed<Complaint> }
     | { type: "accuse"; proof: Proof };
   timer: "due";
-  command: /** Play this in the next turn that this player has no action for. */ { type: "propose"; value: string };
-  event: /** The actions of all, and the same as text for people. */
+  command: /** Plays the action in the next turn without one. */ { type: "propose"; value: string };
+  event: /** The actions of all players, and the same as readable text. */
     | { type: "decided"; turn: number; actions: PerNode<string>; value: string }
     | { type: "cheated"; player: NodeId; how: How; proof: Proof }
-    /** What was due did not come from these. */
+    /** The messages of these players did not arrive in time. */
     | { type: "stopped"; turn: number; due: Phase; missing: NodeId[] };
 };
 
@@ -129,20 +129,23 @@ export const shapes = {
   command: { propose: { value: action } },
 };
 
-/** H(game ‖ turn ‖ player ‖ nonce ‖ action): of one place in one game, so it is of no use to anybody in another. */
+/**
+ * H(game ‖ turn ‖ player ‖ nonce ‖ action). It names one player and turn of one game, so it cannot be reused elsewhere.
+ */
 export const hashOf = ({ by, value }: Pick<Signed<Opening>, "by" | "value">): string =>
   digest(canonical([value.game, value.turn, by, value.nonce, value.action]));
 
 const nonceShape = signed("nonce", struct({ game, turn: natural, action }));
 
 /**
- * What makes the hash impossible to guess. It is a digest of a signature that nobody else can make and that is shown to nobody: so it needs
- * no chance, and is as secret as the key. Another action has another nonce, whatever was revealed.
+ * Makes the hash impossible to guess. The nonce is a digest of a signature that no other player can make and that is
+ * never sent. So it needs no randomness and is as secret as the key. Each action has its own nonce, so a revealed one
+ * does not help with another.
  */
 export const nonceFor = (signer: Signer, value: { game: string; turn: number; action: string }): string =>
   digest(sign(signer, nonceShape, value).signature);
 
-/** Whether what is due first in a turn comes before the other. */
+/** Whether one message is due before another. */
 export const isBefore = (one: { turn: number; due: Phase }, other: { turn: number; due: Phase }): boolean =>
   one.turn < other.turn || (one.turn === other.turn && phases.indexOf(one.due) < phases.indexOf(other.due));
 

@@ -1,4 +1,4 @@
-/** The acceptor's journal and the learner: what is promised, accepted, decided and told, and what of it is forgotten. */
+/** The acceptor's journal and the learner: promises, accepted proposals, decisions, and their compaction. */
 
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { MAX_SNAPSHOT_BYTES, type Members, snapshotOf } from "../family/replicated-log.ts";
@@ -17,14 +17,14 @@ import {
   type State,
 } from "./vocabulary.ts";
 
-// What is too long for one message or record, in fragments that are not.
+// Splits texts that are too long for one message or record into fragments.
 
-/** In UTF-16 units, of which each takes three bytes at most: several such fragments stay below any frame. */
+/** In UTF-16 units, each at most three bytes: several fragments fit in a frame. */
 const FRAGMENT_CHARS = 65_536;
 /** In UTF-8. */
 export const MAX_FRAGMENT_BYTES = 3 * FRAGMENT_CHARS;
 
-/** What comes at this offset. A pair of surrogates is not torn, since each half alone is no text. */
+/** @returns the fragment at an offset. It never splits a surrogate pair, since half a pair cannot be encoded. */
 function fragmentAt(text: string, offset: number): string {
   const end = offset + FRAGMENT_CHARS;
   const last = text.charCodeAt(end - 1);
@@ -39,7 +39,7 @@ function fragments(text: string): string[] {
   return found;
 }
 
-/** The first of these, as many as make a fragment, and at least one. */
+/** @returns the first items that fit in a fragment, and at least one. */
 export function batch<T>(items: readonly T[], chars: (item: T) => number): T[] {
   let sum = 0;
   const end = items.findIndex((item, at) => {
@@ -56,14 +56,14 @@ export function promise(state: State, ballot: Ballot, ctx: Ctx): void {
   ctx.persist({ type: "promised", ballot });
 }
 
-/** Accepting promises as well: one record is enough. */
+/** Accepting includes a promise, so one record is enough. */
 export function accept(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
   raise(state, proposal.ballot);
   state.log[slot] = proposal;
   ctx.persist({ type: "accepted", slot, ...proposal, decided: state.decided });
 }
 
-/** What another knows to be decided takes the place of whatever was accepted here. */
+/** A decision learned from another node replaces a proposal accepted here. */
 function learn(state: State, slot: number, proposal: Proposal, ctx: Ctx): void {
   state.log[slot] = proposal;
   ctx.persist({ type: "accepted", slot, ...proposal, decided: slot });
@@ -75,7 +75,7 @@ export function raise(state: State, ballot: Ballot): void {
   if (isBelow(state.promised, ballot)) state.promised = ballot;
 }
 
-/** Slots up to here are decided, as far as they are known here. */
+/** Marks slots up to `decided` as decided, as far as their values are known here. */
 export function decideUpTo(state: State, decided: number, { window }: Settings): void {
   while (state.decided < decided) {
     const proposal = state.log[state.decided + 1];
@@ -89,18 +89,18 @@ export function decideUpTo(state: State, decided: number, { window }: Settings):
 }
 
 /**
- * A leader says what is decided. What this node has accepted from it in the same ballot is what the leader means: there is one
- * proposal for a slot in a ballot. What it has accepted in an earlier one may be something else.
+ * Handles the leader's notice of decided slots. A ballot has only one proposal per slot, so a value accepted in the
+ * leader's ballot is the decided one. A value accepted in an earlier ballot may be another one.
  */
 export function hear(state: State, ballot: Ballot, decided: number, settings: Settings, ctx: Ctx): void {
-  if (isAuxiliary(state, ctx.self)) return; // Keeps what it has accepted until it is told that the main nodes have it.
+  if (isAuxiliary(state, ctx.self)) return; // It keeps its slots until told to drop them.
   const before = state.decided;
   const isKnown = (slot: number): boolean => state.log[slot] !== undefined && isSame(state.log[slot].ballot, ballot);
   while (state.decided < decided && isKnown(state.decided + 1)) decideUpTo(state, state.decided + 1, settings);
   tell(state, before, ctx);
 }
 
-/** Tells the state machine what has been decided after this slot, and serves the reads that have waited for it. */
+/** Passes the slots decided after `after` to the state machine, and serves the reads that waited for them. */
 export function tell(state: State, after: number, ctx: Ctx): void {
   for (let slot = after + 1; slot <= state.decided; slot++) {
     const value = state.log[slot]?.value;
@@ -115,7 +115,7 @@ function tellMembers({ voters, learners }: Members, ctx: Ctx): void {
   ctx.emit({ type: "reconfigured", voters, learners });
 }
 
-/** To the state machine, and who the members are after it. */
+/** Passes the snapshot to the state machine, and reports the members after it. */
 export function tellSnapshot(state: State, { index, text }: Snapshot, ctx: Ctx): void {
   ctx.emit({ type: "installed", index, snapshot: snapshotOf(text) });
   tellMembers(configurationAt(state, index + 1), ctx);
@@ -126,9 +126,11 @@ export function serveReads(state: State, ctx: Ctx): void {
   state.reads = state.reads.filter(({ index }) => index > state.decided);
 }
 
-/** The state machine's snapshot stands for all up to the index: what is further below than `keep` is forgotten. */
+/**
+ * Replaces all slots up to the index with the state machine's snapshot. Slots more than `keep` below it are dropped.
+ */
 export function cut(state: State, index: number, text: string, settings: Settings, ctx: Ctx): void {
-  if (index > state.decided || index <= (state.snapshot?.index ?? 0)) return; // Of what is not decided, or older than the last.
+  if (index > state.decided || index <= (state.snapshot?.index ?? 0)) return; // Not decided, or older.
   const configurations = state.configurations.filter(({ from }) => from <= index + settings.window);
   const inEffect = configurationAt(state, index + 1);
   state.snapshot = { index, text, configurations: configurations.filter(({ from }) => from >= inEffect.from) };
@@ -137,7 +139,7 @@ export function cut(state: State, index: number, text: string, settings: Setting
   rewrite(state, ctx);
 }
 
-/** Another's snapshot, of more than this node knows. */
+/** Installs another node's snapshot, which is ahead of this node. */
 function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   state.snapshot = snapshot;
   state.configurations = [...snapshot.configurations];
@@ -148,7 +150,7 @@ function install(state: State, snapshot: Snapshot, ctx: Ctx): void {
   serveReads(state, ctx);
 }
 
-/** An auxiliary may forget what all main nodes know. */
+/** An auxiliary may drop slots that all main nodes know. */
 export function forget(state: State, index: number, ctx: Ctx): void {
   state.decided = index;
   forgetUpTo(state, index);
@@ -159,7 +161,7 @@ function forgetUpTo(state: State, index: number): void {
   for (const slot of Object.keys(state.log).map(Number)) if (slot <= index) delete state.log[slot];
 }
 
-/** The journal anew: the snapshot, the promise, and all that is still in the log, accepted or decided. */
+/** Replaces the journal with the snapshot, the promise, and all proposals in the log, accepted or decided. */
 function rewrite(state: State, ctx: Ctx): void {
   const { snapshot, promised, log, decided } = state;
   const accepted = Object.entries(log).map(
@@ -175,11 +177,12 @@ function rewrite(state: State, ctx: Ctx): void {
   ctx.compact([...saved, { type: "promised", ballot: promised }, ...accepted]);
 }
 
-// A node that has missed what was decided asks for it, a fragment at a time: slots from the log, or the snapshot where the log is cut.
+// Catching up: a node that has missed decisions requests them, a fragment at a time. It gets slots from the log, or the
+// snapshot if the log was compacted there.
 
 type Message<K extends MultiPaxos["message"]["type"]> = Extract<MultiPaxos["message"], { type: K }>;
 
-/** At least as long as a proposal is in a message. */
+/** At least the length of the proposal in a message. */
 export const charsOf = ({ value }: SlotProposal): number =>
   64 +
   (value.type === "command" ? value.command.operation.length : 0) +
@@ -201,7 +204,7 @@ export function answerCatchUp(
   if (decided >= state.decided) return; // It knows as much.
   if (state.log[decided + 1] !== undefined) return sendEntries(state, to, decided, ctx);
   const { snapshot } = state;
-  if (snapshot === null || snapshot.index <= decided) return; // An auxiliary that has forgotten.
+  if (snapshot === null || snapshot.index <= decided) return; // An auxiliary that has dropped it.
   const at = index === snapshot.index && offset <= snapshot.text.length ? offset : 0;
   const text = fragmentAt(snapshot.text, at);
   const isLast = at + text.length === snapshot.text.length;
@@ -222,7 +225,7 @@ function sendEntries(state: State, to: NodeId, after: number, ctx: Ctx): void {
 /** In one message. */
 export const MAX_ENTRIES = 512;
 
-/** Those that come next; what is known already is skipped, and what would leave a gap. */
+/** Takes the next slots. Known ones are skipped, as are those after a gap. */
 export function takeEntries(state: State, from: NodeId, message: Message<"learn">, settings: Settings, ctx: Ctx): void {
   const before = state.decided;
   for (const { slot, ballot, value } of message.entries) {
@@ -231,7 +234,7 @@ export function takeEntries(state: State, from: NodeId, message: Message<"learn"
     decideUpTo(state, slot, settings);
   }
   tell(state, before, ctx);
-  const isNews = state.decided > before || message.entries.length === 0; // Otherwise it comes late, or twice.
+  const isNews = state.decided > before || message.entries.length === 0; // Otherwise late or duplicated.
   if (isNews && state.decided < message.decided) askToCatchUp(state, from, ctx);
 }
 
@@ -239,7 +242,7 @@ export function takeChunk(state: State, from: NodeId, message: Message<"chunk">,
   const { index, offset, text, isLast, configurations } = message;
   if (index <= state.decided || configurations.length === 0) return; // Known by now.
   const before = offset === 0 ? "" : state.incoming?.index === index ? state.incoming.text : null;
-  if (before === null || before.length !== offset || offset + text.length > MAX_SNAPSHOT_BYTES) return; // Twice, or of another snapshot.
+  if (before === null || before.length !== offset || offset + text.length > MAX_SNAPSHOT_BYTES) return; // Not the next one.
   state.incoming = { index, text: before + text };
   if (!isLast) return askToCatchUp(state, from, ctx);
   const whole = state.incoming.text;
@@ -247,18 +250,18 @@ export function takeChunk(state: State, from: NodeId, message: Message<"chunk">,
   install(state, { index, text: whole, configurations }, ctx);
 }
 
-// Whether a node leads, follows or stands for election, and to whom it is bound.
+// Whether a node leads, follows or is a candidate, and which leader it is bound to.
 
 export type Ctx = Context<MultiPaxos>;
 
-/** Promises nobody else until then: so long a leader that has its confirmation may count on it. */
+/** Binds this node: it promises to no other node until the timer expires, which the leader's lease relies on. */
 export function bind(state: State, { boundsMs }: Settings, ctx: Ctx): void {
   state.isBound = true;
   ctx.cancelTimer("election");
   ctx.setTimer("bound", boundsMs);
 }
 
-/** Hears from who leads with this ballot, or one above it. */
+/** Follows the leader of this ballot. */
 export function follow(state: State, leader: NodeId, ballot: Ballot, settings: Settings, ctx: Ctx): void {
   if (state.role.is === "follower" && state.leader === leader) return;
   leave(state, ctx);
@@ -267,14 +270,14 @@ export function follow(state: State, leader: NodeId, ballot: Ballot, settings: S
   for (const command of state.waiting.splice(0)) ctx.send(leader, { type: "forward", command });
 }
 
-/** No longer a candidate, or a leader. */
+/** Ends a candidacy or leadership. */
 export function leave(state: State, ctx: Ctx): void {
   if (state.role.is === "follower") return;
   for (const timer of ["election", "heartbeat", "leaseEven", "leaseOdd"] as const) ctx.cancelTimer(timer);
   state.role = { is: "follower" };
 }
 
-/** Makes known who leads, where that is news. */
+/** Reports the leader if it has changed. */
 export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx): void {
   if (state.leader === leader) return;
   state.leader = leader;
@@ -282,8 +285,8 @@ export function see(state: State, leader: NodeId | null, term: number, ctx: Ctx)
 }
 
 /**
- * A leader lets go of its lease and asks another to lead: whoever is bound to this ballot may promise it another. Should
- * nobody take over, this node stands again when it would have had to anyway.
+ * The leader gives up its lease and asks another node to lead. Nodes bound to this ballot may promise that node. If no
+ * node takes over, this node becomes a candidate again once its own bound expires.
  */
 export function handOver(state: State, { ballot }: Leader, to: NodeId, settings: Settings, ctx: Ctx): void {
   leave(state, ctx);
@@ -292,14 +295,17 @@ export function handOver(state: State, { ballot }: Leader, to: NodeId, settings:
   ctx.send(to, { type: "takeOver", ballot });
 }
 
-/** Neither leads nor stands any longer, and knows nobody who does; stands again if nobody is heard of. */
+/**
+ * Ends a candidacy or leadership without a known successor. The node becomes a candidate again if no leader sends
+ * anything.
+ */
 export function stepDown(state: State, settings: Settings, ctx: Ctx): void {
   leave(state, ctx);
   see(state, null, state.promised.round, ctx);
   ctx.setTimer("election", settings.backOff);
 }
 
-/** Phase 1b, at a node that may have stood itself. */
+/** Phase 1b at a node that may have been a candidate itself. */
 export function yieldTo(state: State, ballot: Ballot, settings: Settings, ctx: Ctx): void {
   leave(state, ctx);
   promise(state, ballot, ctx);

@@ -1,4 +1,7 @@
-/** Phase 1: a candidate has its ballot promised by a majority, once for all slots, and takes over what it finds. */
+/**
+ * Phase 1: a majority promises a candidate's ballot, once for all slots, and the candidate takes over the proposals
+ * that it finds.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import { askToCatchUp, batch, type Ctx, charsOf, leave, promise, see, stepDown } from "./decisions.ts";
 import { lead } from "./leadership.ts";
@@ -25,8 +28,9 @@ const mayStand = (state: State, self: NodeId): boolean =>
   currentConfiguration(state).voters.includes(self) && !isAuxiliary(state, self);
 
 /**
- * Phase 1a with a ballot above all that this node knows. It promises first itself, so its journal keeps the ballot from being used again.
- * @param released of the leader that has asked for it.
+ * Phase 1a with a higher ballot than any that this node knows. The candidate promises first, so that its journal
+ * prevents it from reusing the ballot.
+ * @param released the ballot of the leader that requested this.
  */
 export function campaign(state: State, settings: Settings, ctx: Ctx, released: Ballot | null = null): void {
   if (!mayStand(state, ctx.self)) return handOver(state, settings, ctx);
@@ -57,7 +61,7 @@ export function campaign(state: State, settings: Settings, ctx: Ctx, released: B
   leadIfPromised(state, settings, ctx);
 }
 
-/** No voter itself and without a leader, it sees to it that the voters know that they are: nobody else may be left who does. */
+/** A node that is not a voter and knows no leader informs the voters of their role: perhaps no other node can. */
 function handOver(state: State, { boundsMs }: Settings, ctx: Ctx): void {
   if (isAuxiliary(state, ctx.self)) return;
   leave(state, ctx);
@@ -66,7 +70,7 @@ function handOver(state: State, { boundsMs }: Settings, ctx: Ctx): void {
     if (!isAuxiliary(state, voter)) ctx.send(voter, { type: "learn", decided: state.decided, entries: [] });
 }
 
-/** To those that have not promised yet. */
+/** Asks the voters that have not promised yet. */
 function ask(state: State, role: Candidate, { answerMs }: Settings, ctx: Ctx): void {
   const { ballot, released } = role;
   ctx.setTimer("election", [answerMs, 2 * answerMs]);
@@ -74,7 +78,10 @@ function ask(state: State, role: Candidate, { answerMs }: Settings, ctx: Ctx): v
     if (!role.promises.includes(voter)) ctx.send(voter, { type: "prepare", ballot, from: state.decided + 1, released });
 }
 
-/** An attempt has gone by. With the same ballot, unless a higher one is known; and now of auxiliaries as well. */
+/**
+ * The attempt has timed out. The candidate repeats it with the same ballot, unless a higher one is known, and now asks
+ * auxiliaries as well.
+ */
 export function retry(state: State, settings: Settings, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "candidate") return campaign(state, settings, ctx);
@@ -95,14 +102,14 @@ export function retry(state: State, settings: Settings, ctx: Ctx): void {
   if (!isShort) learnFirst(state, role, ctx);
 }
 
-/** What this acceptor has accepted from a slot on and does not know to be decided. */
+/** @returns the proposals accepted here from a slot on and not known to be decided. */
 function tentative({ log, decided }: State, from: number): SlotProposal[] {
   return Object.entries(log)
     .map(([slot, proposal]) => ({ slot: Number(slot), ...proposal }))
     .filter(({ slot }) => slot > decided && slot >= from);
 }
 
-/** Phase 1b. Of all slots, not of one: what is too much for a message is asked for again. */
+/** Phase 1b, for all slots at once. Proposals that do not fit in the message are requested again. */
 export function promiseTo(state: State, to: NodeId, ballot: Ballot, from: number, ctx: Ctx): void {
   const all = tentative(state, from);
   const accepted = batch(all, charsOf);
@@ -129,16 +136,16 @@ export function notePromise(
   if (!role.promises.includes(from)) role.promises.push(from);
 }
 
-/** No acceptor of a quorum has anything so far beyond what one of them knows to be decided, unless it lies. */
+/** In a quorum of correct nodes no acceptor has proposals this far beyond what another one knows to be decided. */
 const REACH_TAILS = 4;
 
-/** The value of the highest ballot is the one that may have been chosen. */
+/** The value with the highest ballot is the one that may have been chosen. */
 function keepHigher(found: Record<number, Proposal>, slot: number, proposal: Proposal): void {
   const known = found[slot];
   if (known === undefined || isBelow(known.ballot, proposal.ballot)) found[slot] = proposal;
 }
 
-/** Leads once a majority has promised, and it knows all that any of them knows to be decided. */
+/** Leads once a majority has promised and it has learned everything that any of them knows to be decided. */
 export function leadIfPromised(state: State, settings: Settings, ctx: Ctx): void {
   const { role } = state;
   if (role.is !== "candidate" || !hasMajority(currentConfiguration(state), role.promises)) return;
@@ -147,8 +154,8 @@ export function leadIfPromised(state: State, settings: Settings, ctx: Ctx): void
 }
 
 /**
- * Whether others have gone further than this leader has proposed. So it is for a leader that was alone the members it knew of: those
- * that come next have replaced it long ago, and what they have decided is not among what they have accepted beyond.
+ * Whether other nodes have decided slots that this leader has not proposed. Then the members that it knows of were
+ * replaced long ago, and the decisions of the new members are not among the proposals that they have accepted.
  */
 export const isBehind = ({ next }: Leader, { decided }: Promised): boolean => decided >= next;
 
@@ -158,7 +165,7 @@ export function catchUpFirst(state: State, from: NodeId, settings: Settings, ctx
   for (const node of sources) if (node !== ctx.self) askToCatchUp(state, node, ctx);
 }
 
-/** An auxiliary knows that slots are decided, and not what; then all main nodes that have promised are asked. */
+/** An auxiliary knows that slots are decided, but not their values. So all main nodes that have promised are asked. */
 function learnFirst(state: State, { promises, source, target }: Candidate, ctx: Ctx): void {
   if (state.decided >= target) return;
   const sources = isAuxiliary(state, source) ? promises.filter((node) => !isAuxiliary(state, node)) : [source];

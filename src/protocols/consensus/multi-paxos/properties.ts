@@ -1,4 +1,4 @@
-/** What Multi-Paxos says of itself: shapes, properties, costs, and a picture of its state. */
+/** The declarations of Multi-Paxos: shapes, properties, costs and view. */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, struct, text, variants } from "../../../core/shape.ts";
 import { commandShape, isSameCommand, logCommandShapes, MAX_MEMBERS, type Members } from "../family/replicated-log.ts";
@@ -20,7 +20,7 @@ import {
   type Value,
 } from "./vocabulary.ts";
 
-/** Known and not in effect, one for each slot of a window at most, and one that is. */
+/** At most one configuration per slot of a window is pending, and one is in effect. */
 const MAX_CONFIGURATIONS = 10_000;
 
 const ballot = struct<Ballot>({ round: natural, node: natural });
@@ -97,7 +97,10 @@ export const declarations = ({ reads, announces, tail }: Settings): Pick<Protoco
   }),
 });
 
-/** No further than `tail` beyond what is decided; an auxiliary knows little of that, and holds no more than `tail`. */
+/**
+ * Searches no further than `tail` beyond the decided slots. An auxiliary knows few decisions, and holds at most `tail`
+ * slots.
+ */
 function lastAccepted(state: State, self: NodeId, tail: number): number {
   const { decided, log } = state;
   if (isAuxiliary(state, self)) return Math.max(decided, ...Object.keys(log).map(Number));
@@ -122,7 +125,7 @@ const oneValuePerSlot: Property<MultiPaxos> = {
     return alive.every((node) => {
       const { decided, log } = state(node);
       const last = log[decided];
-      if (last === undefined) return true; // It stands in its snapshot.
+      if (last === undefined) return true; // It is in the snapshot.
       return alive.every((other) => {
         const known = state(other).decided >= decided ? state(other).log[decided] : undefined;
         return known === undefined || known === last || isSameValue(known.value, last.value);
@@ -154,7 +157,7 @@ const configurationsAgree: Property<MultiPaxos> = {
   claim: "nodes that have decided a slot agree on the members of the slots that follow from it, in snapshots as well",
   when: "always",
   holds({ alive, state }) {
-    const learners = alive.filter((node) => !isAuxiliary(state(node), node)); // An auxiliary forgets slots without learning them.
+    const learners = alive.filter((node) => !isAuxiliary(state(node), node)); // An auxiliary drops slots without learning them.
     return learners.every((a) => learners.every((b) => a >= b || haveSameMembers(state(a), state(b))));
   },
 };
@@ -168,7 +171,7 @@ function haveSameMembers(a: State, b: State): boolean {
   return !knows(a) || !knows(b) || isSameMembers(configurationAt(a, slot), configurationAt(b, slot));
 }
 
-/** The last ones that both know: nodes forget configurations that ended at different times. */
+/** Compares the last ones that both know: nodes drop old configurations at different times. */
 function areSame(a: readonly Configuration[], b: readonly Configuration[]): boolean {
   const count = Math.min(a.length, b.length);
   return a.slice(a.length - count).every((one, at) => {

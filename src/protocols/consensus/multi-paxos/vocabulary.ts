@@ -1,4 +1,4 @@
-/** The words of Multi-Paxos: its state, what is sent, journalled and said, and what can be told from a state. */
+/** Types and options of Multi-Paxos: its state, messages, commands, events and records. */
 import type { PerNode } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { majority } from "../../../core/quorums.ts";
@@ -18,7 +18,7 @@ import {
 } from "../../options.ts";
 import { type Command, MAX_MEMBERS, type Members, type ReplicatedLog } from "../family/replicated-log.ts";
 
-/** The options that Cheap Paxos has, too. */
+/** The options shared with Cheap Paxos. */
 export const paceOptions = {
   ...leaseOptions(400, 100),
   answerMs: positive(60, "a candidate asks again after this time, up to twice as long"),
@@ -46,7 +46,7 @@ export const paceOptions = {
 
 type PaceOptions = ValuesOf<typeof paceOptions>;
 
-/** @throws UsageError */
+/** @throws UsageError if the times contradict each other. */
 export function requirePace(options: PaceOptions, refuse: Refuse<PaceOptions>): void {
   requireLease(options, refuse);
   const { minBackOffMs, maxBackOffMs } = options;
@@ -65,21 +65,21 @@ const multiPaxosOptions = optionTable(
 
 export type MultiPaxosOptions = OptionsOf<typeof multiPaxosOptions>;
 
-/** The options, and what follows from them. */
+/** The options, and values derived from them. */
 export interface Settings extends MultiPaxosOptions {
-  /** How long a node that promises or confirms is bound. */
+  /** How long a promise or confirmation binds a node. */
   readonly boundsMs: number;
   readonly backOff: readonly [number, number];
-  /** An acceptor takes nothing that is so far beyond what it knows to be decided: first it catches up. */
+  /** An acceptor accepts nothing that is this far beyond its decided slots: it catches up first. */
   readonly tail: number;
-  /** After so many heartbeats that it has not confirmed a main node counts as failed; 0: never. */
+  /** A main node counts as failed after this many unconfirmed heartbeats; 0: never. */
   readonly suspectAfter: number;
 }
 
-/** As far as the window can be from what the slowest of a quorum knows, with a reconfiguration on top. */
+/** The largest distance between the window and the slowest member of a quorum, plus a reconfiguration. */
 const TAIL_WINDOWS = 4;
 
-/** @throws UsageError */
+/** @throws UsageError if an option is not valid. */
 export function settled(given: Partial<MultiPaxosOptions> | undefined): Settings {
   return settings(multiPaxosOptions.settle(given), 0);
 }
@@ -95,16 +95,16 @@ export function settings(options: MultiPaxosOptions, suspectAfter: number): Sett
   };
 }
 
-/** Unique, since the node is part of it and its round only grows. */
+/** Unique, since it contains the node and the node's round only grows. */
 export interface Ballot {
   round: number;
   node: NodeId;
 }
 
-/** What stands in a slot of the log. */
+/** The value of a slot. */
 export type Value =
   | { type: "command"; command: Command }
-  /** Fills a gap that a leader has left, or brings new members into effect. */
+  /** Fills a gap left by a leader, or fills slots until new members take effect. */
   | { type: "noop" }
   | ({ type: "members" } & Members);
 
@@ -117,19 +117,22 @@ export interface SlotProposal extends Proposal {
   slot: number;
 }
 
-/** Who the acceptors and learners of the slots from this one on are. */
+/** The acceptors and learners for slots from `from` on. */
 export interface Configuration extends Members {
   from: number;
 }
 
-/** Stands for all slots up to `index`. `configurations`: those that are known by then, in effect or not. */
+/** Replaces all slots up to `index`. `configurations` holds those known at that slot, in effect or not. */
 export interface Snapshot {
   index: number;
   text: string;
   configurations: Configuration[];
 }
 
-/** A read that was asked for at a node: up to date once a round of heartbeats from this one on is confirmed and `index` has been told. */
+/**
+ * A read requested at a node. It may be served once a heartbeat round from `round` on is confirmed and the node has
+ * emitted all slots up to `index`.
+ */
 export interface Read {
   node: NodeId;
   read: number;
@@ -137,12 +140,12 @@ export interface Read {
   round: number;
 }
 
-/** Phase 1 of a ballot: once, for all slots that its proposer does not know to be decided. */
+/** Phase 1 of a ballot, which covers all slots that its proposer does not know to be decided. */
 interface Attempt {
   ballot: Ballot;
-  /** Who has promised, itself included. */
+  /** The nodes that have promised, including this one. */
   promises: NodeId[];
-  /** Of each slot, what was accepted with the highest ballot of which a promise has told. */
+  /** The accepted proposal with the highest ballot in each slot, as reported by promises. */
   found: Record<number, Proposal>;
   /** Whether auxiliaries are asked, too. */
   isEngaged: boolean;
@@ -150,16 +153,16 @@ interface Attempt {
 
 export interface Candidate extends Attempt {
   is: "candidate";
-  /** Up to here all is decided, says the promise of `source`: that is learnt first. */
+  /** The highest decided slot in any promise, received from `source`. The candidate learns all slots up to it first. */
   target: number;
   source: NodeId;
-  /** A whole attempt has gone by without enough promises. */
+  /** A whole attempt has passed without enough promises. */
   isHalted: boolean;
-  /** The ballot of the leader that has stepped down for this node: who is bound to it is free. */
+  /** The ballot of the leader that has stepped down for this node, which releases nodes bound to it. */
   released: Ballot | null;
 }
 
-/** What a leader knows of another node: how many heartbeats it owes, and up to where it has been told what is decided. */
+/** The leader's view of another node: its unconfirmed heartbeats, and the last slot that it knows to be decided. */
 interface Follower {
   silent: number;
   decided: number;
@@ -169,22 +172,28 @@ export interface Leader extends Attempt {
   is: "leader";
   /** The slot of the next proposal. */
   next: number;
-  /** Who has accepted what it proposed in slots that are not decided. */
+  /** The nodes that have accepted the proposal in each undecided slot. */
   votes: Record<number, NodeId[]>;
-  /** Slots below were proposed before the last heartbeat: nodes that have not accepted by the next are asked again. */
+  /**
+   * Lower slots were proposed before the last heartbeat. Nodes that have not accepted them by the next one are asked
+   * again.
+   */
   resendBelow: number;
-  /** Up to where a notice or a proposal has told what is decided. */
+  /** The last decided slot that a notice or proposal has carried. */
   announced: number;
-  /** Of heartbeats. The next begins when a majority has confirmed this one. */
+  /** The heartbeat round. The next one begins when a majority has confirmed this one. */
   round: number;
   confirms: NodeId[];
-  /** Who has confirmed the last round of which a majority did: they help nobody else to lead until its timer runs out. */
+  /**
+   * The nodes that confirmed the last round that a majority confirmed. They help no other node to lead until its timer
+   * expires.
+   */
   lease: NodeId[];
   reads: Read[];
   followers: PerNode<Follower>;
-  /** Asked for, and not proposed yet. */
+  /** A requested membership that is not proposed yet. */
   wanted: Members | null;
-  /** The highest slot that auxiliaries may have been asked to accept, and are still to be told to forget. */
+  /** The highest slot that auxiliaries may hold and have to drop later; 0: none. */
   auxiliariesHold: number;
 }
 
@@ -197,43 +206,46 @@ export type MultiPaxos = {
     round: number;
     /** Journalled: the acceptor ignores all ballots below this one. */
     promised: Ballot;
-    /** While the timer `bound` runs: no promise to anybody but the node that has the promise. */
+    /** While the timer `bound` runs, this node promises only to the node that has its promise. */
     isBound: boolean;
     leader: NodeId | null;
-    /** Journalled: what has been accepted, by slot. Up to `decided` it is decided. */
+    /** Journalled: the accepted proposals by slot. Those up to `decided` are decided. */
     log: Record<number, Proposal>;
     decided: number;
     snapshot: Snapshot | null;
-    /** Ascending. The last one that is not above a slot is that slot's. */
+    /** Ascending. The configuration of a slot is the last one with `from` at or below it. */
     configurations: Configuration[];
-    /** Commands that wait for a slot, or for a leader to become known. */
+    /** Commands that wait for a slot, or for a leader. */
     waiting: Command[];
-    /** Reads of this node that wait until all up to their index has been told here. */
+    /** Reads of this node that wait until the slots up to their index are emitted here. */
     reads: { read: number; index: number }[];
-    /** So much of a snapshot has come. */
+    /** The part of a snapshot received so far. */
     incoming: { index: number; text: string } | null;
-    /** Has its journal back and has not told the state machine of it yet: what is asked for meanwhile waits. */
+    /** The node has replayed its journal and has not yet passed it to the state machine. Requests wait meanwhile. */
     isRestored: boolean;
-    /** Acceptors that are idle unless a main one is silent: Cheap Paxos has them. */
+    /** Acceptors that are idle unless a main node is silent, as in Cheap Paxos. */
     auxiliaries: NodeId[];
   };
-  message: /** Phase 1a, for all slots from this one on. */
+  message: /** Phase 1a, for all slots from `from` on. */
     | { type: "prepare"; ballot: Ballot; from: number; released: Ballot | null }
-    /** Phase 1b. `rest`: from this slot on there is more, which is to be asked for; null: that was all. */
+    /** Phase 1b. `rest`: the first slot that did not fit and must be requested again; null: everything did. */
     | { type: "promise"; ballot: Ballot; decided: number; accepted: SlotProposal[]; rest: number | null }
-    /** Phase 2a. All slots up to `decided` are. */
+    /** Phase 2a. All slots up to `decided` are decided. */
     | ({ type: "accept"; decided: number } & SlotProposal)
     /** Phase 2b. */
     | { type: "accepted"; ballot: Ballot; slot: number; decided: number }
-    /** `promised` is higher, or this node is bound to the node that leads in its eyes. */
+    /** `promised` is higher, or this node is bound to `leader`. */
     | { type: "nack"; ballot: Ballot; promised: Ballot; decided: number; leader: NodeId | null }
-    /** Where no proposal follows that would tell it. */
+    /** Sent if no further proposal carries the decision. */
     | { type: "decided"; ballot: Ballot; decided: number }
     | { type: "heartbeat"; ballot: Ballot; round: number; decided: number }
     | { type: "confirm"; ballot: Ballot; round: number; decided: number }
-    /** Asks for what is decided from there on. So much of the snapshot up to `index` it has. */
+    /**
+     * Requests the decided slots after `decided`. The node has the first `offset` characters of the snapshot up to
+     * `index`.
+     */
     | { type: "catchUp"; decided: number; index: number; offset: number }
-    /** Decided, one after the other. */
+    /** Decided slots in order. */
     | { type: "learn"; decided: number; entries: SlotProposal[] }
     | {
         type: "chunk";
@@ -243,28 +255,28 @@ export type MultiPaxos = {
         isLast: boolean;
         configurations: Configuration[];
       }
-    /** What was proposed at a node that does not lead, to the node that does. */
+    /** Passes a request from a follower to the leader. */
     | { type: "forward"; command: Command }
     | { type: "forwardMembers"; members: Members }
     | { type: "forwardRead"; read: number }
     | { type: "forwardTransfer"; to: NodeId }
-    /** The leader of this ballot leads no longer, and asks the receiver to. */
+    /** The leader of this ballot has stepped down and asks the receiver to lead. */
     | { type: "takeOver"; ballot: Ballot }
     | { type: "readAt"; read: number; index: number }
-    /** To an auxiliary: all main nodes know what is decided up to here. */
+    /** To an auxiliary: all main nodes know the decided slots up to `index`. */
     | { type: "forget"; ballot: Ballot; index: number };
-  timer: /** When a follower stands for election, and a candidate asks again. */
+  timer: /** When a follower becomes a candidate, or a candidate asks again. */
   "election" | "bound" | "heartbeat" | LeaseTimer;
   command: Exclude<ReplicatedLog["command"], { type: "reply" }>;
   event: ReplicatedLog["event"];
   record:
     | { type: "promised"; ballot: Ballot }
-    /** `decided`: how much was known to be by then. */
+    /** `decided` is the last slot known to be decided at that time. */
     | ({ type: "accepted"; decided: number } & SlotProposal)
     | { type: "snapshot"; index: number; configurations: Configuration[] }
-    /** What comes next of its text. */
+    /** The next part of the snapshot's text. */
     | { type: "snapshotText"; text: string }
-    /** An auxiliary's: the main nodes have all up to here. */
+    /** At an auxiliary: the main nodes have all slots up to `index`. */
     | { type: "forgotten"; index: number };
 };
 
@@ -273,39 +285,39 @@ export type State = MultiPaxos["state"];
 export const isBelow = (a: Ballot, b: Ballot): boolean => a.round < b.round || (a.round === b.round && a.node < b.node);
 export const isSame = (a: Ballot, b: Ballot): boolean => a.round === b.round && a.node === b.node;
 
-/** Of ballots that this acceptor has promised to ignore. */
+/** Whether this acceptor has promised to ignore the ballot. */
 export const isStale = ({ promised }: State, ballot: Ballot): boolean => isBelow(ballot, promised);
 
-/** A ballot is used by its own node alone. */
+/** A ballot is used by its own node only. */
 export const isForeign = (from: NodeId, { node }: Ballot): boolean => node !== from;
 
-/** The attempt of this ballot, if this node is at it. */
+/** @returns the attempt with this ballot, if it is in progress at this node. */
 export const attemptOf = ({ role }: State, ballot: Ballot): Candidate | Leader | null =>
   role.is !== "follower" && isSame(role.ballot, ballot) ? role : null;
 
-// Who accepts and learns which slots. Members that are decided in a slot are in effect `window` slots later, and no slot is
-// proposed before all that stand so far below it are decided: so a proposer always knows the acceptors of a slot.
+// The acceptors and learners of each slot. Members decided in a slot take effect `window` slots later. No slot is
+// proposed before all slots that far below it are decided, so a proposer always knows the acceptors of a slot.
 // Lamport, Malkhi & Zhou, "Reconfiguring a State Machine", SIGACT News 2010, §2 (there the window is α).
 
 export function configurationAt({ configurations }: State, slot: number): Configuration {
   return configurations.findLast(({ from }) => from <= slot) ?? (configurations[0] as Configuration);
 }
 
-/** Of the first slot that is not decided. */
+/** The configuration of the first undecided slot. */
 export const currentConfiguration = (state: State): Configuration => configurationAt(state, state.decided + 1);
 
-/** Decided, and not in effect yet. */
+/** The configuration that is decided and not in effect yet; null if there is none. */
 export const pendingConfiguration = ({ configurations, decided }: State): Configuration | null =>
   configurations.findLast(({ from }) => from > decided + 1) ?? null;
 
-/** The quorums of a slot: any two meet. */
+/** Any two quorums of a slot intersect. */
 export const hasMajority = ({ voters }: Members, nodes: readonly NodeId[]): boolean =>
   voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
 
 export const isSameMembers = (a: Members, b: Members): boolean =>
   JSON.stringify([a.voters, a.learners]) === JSON.stringify([b.voters, b.learners]);
 
-/** Whether these may be the members: some voters, all of them nodes that there are, each once. */
+/** Whether the membership is valid: at least one voter, no node twice, and only known nodes. */
 export function isMembership({ voters, learners }: Members, nodes: readonly NodeId[]): boolean {
   const all = [...voters, ...learners];
   return voters.length > 0 && new Set(all).size === all.length && all.every((node) => nodes.includes(node));
@@ -318,17 +330,17 @@ export const sorted = ({ voters, learners }: Members): Members => ({
 
 export const isAuxiliary = ({ auxiliaries }: State, node: NodeId): boolean => auxiliaries.includes(node);
 
-/** Those of these nodes that an attempt asks: auxiliaries only when it must. */
+/** @returns the nodes that an attempt asks; they include auxiliaries only when needed. */
 export const asked = (state: State, { isEngaged }: Attempt, nodes: readonly NodeId[], self: NodeId): NodeId[] =>
   nodes.filter((node) => node !== self && (isEngaged || !isAuxiliary(state, node)));
 
-/** Voters of the slots that are not decided. */
+/** @returns the voters of the undecided slots. */
 export function votersAhead(state: State): NodeId[] {
   const pending = pendingConfiguration(state);
   return union(currentConfiguration(state).voters, pending?.voters ?? []);
 }
 
-/** Everybody who is to hear from a leader. */
+/** @returns all nodes that a leader sends to. */
 export function membersAhead(state: State): NodeId[] {
   const pending = pendingConfiguration(state);
   return union(votersAhead(state), currentConfiguration(state).learners, pending?.learners ?? []);

@@ -33,7 +33,7 @@ export interface Balloting {
   /** The highest count of a ballot that this node knows of. */
   count: number;
   /**
-   * The instance or era from which acceptors may accept directly from proposers, in the promised ballot; null if they
+   * The first instance or era where acceptors may accept directly from proposers, in the promised ballot; null if they
    * may not.
    */
   open: number | null;
@@ -132,8 +132,7 @@ export function noteHigher(state: Balloting, promised: Ballot, ctx: Effects, set
 }
 
 /**
- * After a restart a node no longer coordinates: it may have coordinated before, and does not know what it requested
- * then.
+ * After a restart a node no longer coordinates: it may have coordinated before, and does not know its requests of then.
  */
 export function restore(state: Balloting, ballot: Ballot | null): void {
   state.coordinator = { is: "none" };

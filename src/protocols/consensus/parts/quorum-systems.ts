@@ -40,7 +40,7 @@ export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: re
   }
 }
 
-/** @returns why there is no quorum of these members, or which two do not intersect; null if the system is valid. */
+/** @returns why these members lack a quorum, or which two do not intersect; null if the system is valid. */
 export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): string | null {
   if (!isQuorum(quorums, members, members)) return `all of ${members.join(", ")} together are no quorum`;
   if (quorums.type === "weighted") {

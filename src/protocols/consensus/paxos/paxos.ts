@@ -1,15 +1,17 @@
 /**
- * Single-decree Paxos: a quorum promises, a quorum accepts, and what a quorum has accepted is decided.
- * Lamport, "The Part-Time Parliament", ACM TOCS 1998; words of "Paxos Made Simple", 2001.
+ * Single-decree Paxos: a quorum promises, a quorum accepts, and a value that a quorum has accepted is decided.
+ * Lamport, "The Part-Time Parliament", ACM TOCS 1998; terms of "Paxos Made Simple", 2001.
  *
  * Assumes   crash-recovery nodes with a journal; for liveness, a quorum alive, reliable links and luck in back-off.
- * Safety    agreement: no two nodes decide differently. Integrity: a node decides once. Validity: what is decided was proposed.
- * Liveness  termination: in the end a node that has proposed has decided. Randomised back-off ends duels with probability one;
- *           without it nothing can promise that (Fischer, Lynch & Paterson 1985). Of others it is not promised: a node that was cut
- *           off for longer than it is reminded learns when somebody proposes again, itself or another ("Paxos Made Simple", §2.3).
+ * Safety    agreement: no two nodes decide differently. Integrity: a node decides once. Validity: the decided value was
+ *           proposed.
+ * Liveness  termination: a node that has proposed eventually decides. Randomized back-off ends duels with probability
+ *           one; without it no algorithm can promise that (Fischer, Lynch & Paterson 1985). Other nodes are not
+ *           covered: a node that was cut off for longer than it is reminded learns the decision when some node proposes
+ *           again ("Paxos Made Simple", §2.3).
  * Cost      (N − 1)(N + 3) messages for an undisturbed decision: N − 1 prepare, promise and accept each, and N(N − 1)
- *           accepted, since every acceptor tells every learner. 2 round trips until the proposer has decided. Where acceptors
- *           tell the proposer alone: 4(N − 1), and N − 1 decided by which it tells the learners.
+ *           accepted, since every acceptor sends to every learner. 2 round trips until the proposer has decided. If
+ *           acceptors answer the proposer only: 4(N − 1), and N − 1 decided from the proposer to the learners.
  */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { Context, NodeId, Property, Protocol } from "../../../core/protocol.ts";
@@ -18,7 +20,7 @@ import { flag, type OptionsOf, option, optionTable, positive } from "../../optio
 import { decisionProperties } from "../parts/decisions.ts";
 import { isQuorum, type Quorums, quorumsProblem, quorumsShape } from "../parts/quorum-systems.ts";
 
-/** The number of a proposal: unique, since the node is part of it and its round only grows. */
+/** The number of a proposal. It is unique, since it contains the node and the node's round only grows. */
 export interface Ballot {
   round: number;
   node: NodeId;
@@ -37,12 +39,14 @@ export type Paxos = {
     round: number;
     /** The acceptor ignores all ballots below this one. */
     promised: Ballot | null;
-    /** What the acceptor has accepted last. */
+    /** The acceptor's latest accepted proposal. */
     accepted: Proposal | null;
-    /** The learner: what each acceptor has accepted last, as far as it knows. */
+    /** The learner's view: the latest proposal that each acceptor is known to have accepted. */
     learnt: Record<NodeId, Proposal>;
     decided: string | null;
-    /** Of a proposer that has decided: learners that may not know it, and how often they were reminded. */
+    /**
+     * At a proposer that has decided: the learners that may not know the decision, and how often they were reminded.
+     */
     silent: NodeId[];
     reminders: number;
   };
@@ -52,9 +56,9 @@ export type Paxos = {
     | { type: "accept"; proposal: Proposal }
     | { type: "accepted"; proposal: Proposal }
     | { type: "nack"; ballot: Ballot; promised: Ballot }
-    /** To a learner, or to a node that asks for what is decided already. */
+    /** To a learner, or in answer to a request when the decision is known. */
     | { type: "decided"; value: string }
-    /** Of a learner that is told what it knows. */
+    /** From a learner that already knew the decision. */
     | { type: "learnt" };
   timer: "retry" | "learn";
   command: { type: "propose"; value: string };
@@ -65,7 +69,7 @@ export type Paxos = {
     | { type: "decided"; value: string };
 };
 
-/** `value` is the node's own; what it may ask the acceptors to accept is another if one of them has accepted before. */
+/** `value` is the node's own. The node must propose another one if an acceptor has accepted it before. */
 type Proposer =
   | { is: "idle" }
   | { is: "preparing"; value: string; ballot: Ballot; promises: Record<NodeId, Proposal | null> }
@@ -134,7 +138,7 @@ const paxosOptions = optionTable("paxos", {
 
 export type PaxosOptions = OptionsOf<typeof paxosOptions>;
 
-/** Before the first step: every role has its nodes, and any two quorums of the acceptors meet. @throws UsageError */
+/** Checks that every role has nodes and that any two quorums of the acceptors intersect. @throws UsageError if not */
 function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
   const members = nodes.toSorted((a, b) => a - b);
   for (const role of ["proposers", "acceptors", "learners"] as const) {
@@ -148,7 +152,7 @@ function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
   if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to meet: ${problem}`);
 }
 
-// Who proposes, accepts and learns, and whose answers are enough.
+// Which nodes propose, accept and learn, and which sets of answers form a quorum.
 
 function roles(options: PaxosOptions) {
   const everybody = (ctx: Ctx): NodeId[] => [...ctx.peers, ctx.self].sort((a, b) => a - b);
@@ -185,12 +189,12 @@ const declarations: Pick<Protocol<Paxos>, "source" | "assumes" | "properties" | 
   properties,
   view: ({ proposer, decided, round }) => ({
     role: decided === null ? (proposer.is === "idle" ? "acceptor" : proposer.is) : "decided",
-    // Its own ballot's round, which others may have passed.
+    // The round of its own ballot, even if other nodes have moved to higher ones.
     term: "ballot" in proposer ? proposer.ballot.round : round,
   }),
 };
 
-/** A learner that stays silent is reminded so often, each time after twice as long. */
+/** How often a silent learner is reminded; each wait is twice as long as the one before. */
 const MAX_REMINDERS = 5;
 
 const fresh = (): State => ({
@@ -204,7 +208,7 @@ const fresh = (): State => ({
   reminders: 0,
 });
 
-/** Of ballots that an acceptor has promised to ignore. */
+/** Whether the acceptor has promised to ignore the ballot. */
 const isStale = ({ promised }: State, ballot: Ballot): boolean => promised !== null && isBelow(ballot, promised);
 
 const replay: Protocol<Paxos>["replay"] = {
@@ -235,7 +239,9 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
 
   const { has, isEnough, tell, otherLearners } = roles(options);
 
-  /** Phase 1a. A proposer that is an acceptor promises first, so its journal keeps the ballot from being used again. */
+  /**
+   * Phase 1a. A proposer that is an acceptor promises first, so that its journal prevents it from reusing the ballot.
+   */
   function prepare(state: State, value: string, ctx: Ctx): void {
     state.round += 1;
     const ballot = { round: state.round, node: ctx.self };
@@ -253,10 +259,13 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     ctx.persist({ type: "promised", ballot });
   }
 
-  /** Phase 2a: with a quorum of promises, ask to accept the value of the highest ballot among them, or else one's own. */
+  /**
+   * Phase 2a: with a quorum of promises, propose the value of the highest ballot among them, or one's own if there is
+   * none.
+   */
   function notePromise(state: State, from: NodeId, ballot: Ballot, accepted: Proposal | null, ctx: Ctx): void {
     const { proposer } = state;
-    if (proposer.is !== "preparing" || !isSame(proposer.ballot, ballot)) return; // Of an earlier attempt, or one too many.
+    if (proposer.is !== "preparing" || !isSame(proposer.ballot, ballot)) return; // Outdated or surplus.
     proposer.promises[from] = accepted;
     if (!isEnough(Object.keys(proposer.promises).map(Number), ctx)) return;
     const highest = Object.values(proposer.promises).reduce(
@@ -269,7 +278,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     if (has("acceptors", ctx.self) && !isStale(state, ballot)) accept(state, proposal, ctx);
   }
 
-  /** Phase 2b: journal, then tell the learners, or the proposer. */
+  /** Phase 2b: journals the proposal, then sends it to the learners, or to the proposer. */
   function accept(state: State, proposal: Proposal, ctx: Ctx): void {
     state.promised = proposal.ballot;
     state.round = Math.max(state.round, proposal.ballot.round);
@@ -286,7 +295,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
   function learn(state: State, from: NodeId, proposal: Proposal, ctx: Ctx): void {
     if (state.decided !== null) return heardFrom(state, from, ctx);
     const known = state.learnt[from];
-    if (known !== undefined && isBelow(proposal.ballot, known.ballot)) return; // Late: that acceptor has moved on.
+    if (known !== undefined && isBelow(proposal.ballot, known.ballot)) return; // Late: the acceptor has accepted a higher ballot.
     state.learnt[from] = proposal;
     const equal = Object.entries(state.learnt).filter(([, { ballot }]) => isSame(ballot, proposal.ballot));
     const acceptors = equal.map(([node]) => Number(node));
@@ -309,14 +318,14 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     ctx.emit({ type: "decided", value });
   }
 
-  /** It knows what is decided, or is at work on it and will ask. */
+  /** The learner knows the decision, or is working on it and will ask. */
   function heardFrom(state: State, from: NodeId, ctx: Ctx): void {
     if (state.silent.length === 0) return;
     state.silent = state.silent.filter((node) => node !== from);
     if (state.silent.length === 0) ctx.cancelTimer("learn");
   }
 
-  /** Answers a request that needs no promise or acceptance: with the decision, or with a nack. Whether it did. */
+  /** Answers with the decision or a nack. @returns false if neither applies, so that the request may be granted */
   function decline(state: State, from: NodeId, ballot: Ballot, ctx: Ctx): boolean {
     if (state.decided !== null) ctx.send(from, { type: "decided", value: state.decided });
     else if (isStale(state, ballot)) ctx.send(from, { type: "nack", ballot, promised: state.promised as Ballot });
@@ -324,14 +333,14 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     return true;
   }
 
-  /** What was decided has not come to this acceptor, or not to those learners. */
+  /** Called when an acceptor has not learned the decision, or some learners have not confirmed it. */
   function askOrRemind(state: State, ctx: Ctx): void {
     if (state.decided === null) {
       if (state.accepted !== null && state.proposer.is === "idle" && has("proposers", ctx.self))
         prepare(state, state.accepted.value, ctx);
       return;
     }
-    if (state.silent.length === 0) return; // All are heard from.
+    if (state.silent.length === 0) return; // All learners have answered.
     for (const node of state.silent) ctx.send(node, { type: "decided", value: state.decided });
     state.reminders += 1;
     if (state.reminders < MAX_REMINDERS) ctx.setTimer("learn", learnMs * 2 ** state.reminders);
@@ -365,15 +374,15 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
       nack(state, _from, { ballot, promised }, ctx) {
         const { proposer } = state;
         state.round = Math.max(state.round, promised.round);
-        if (proposer.is === "idle" || proposer.is === "backing off") return; // Decided, or refused by another already.
-        if (!isSame(proposer.ballot, ballot)) return; // Of an earlier attempt.
+        if (proposer.is === "idle" || proposer.is === "backing off") return; // Decided, or already refused.
+        if (!isSame(proposer.ballot, ballot)) return; // An earlier attempt.
         if (!options.backsOff) return prepare(state, proposer.value, ctx);
         state.proposer = { is: "backing off", value: proposer.value };
         ctx.setTimer("retry", [minBackOffMs, maxBackOffMs]);
       },
       decided(state, from, { value }, ctx) {
         if (state.decided === null) return decide(state, value, ctx);
-        ctx.send(from, { type: "learnt" }); // It was told already.
+        ctx.send(from, { type: "learnt" }); // It already knew.
       },
       learnt: (state, from, _message, ctx) => heardFrom(state, from, ctx),
     },
@@ -385,7 +394,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     },
     command: {
       propose(state, { value }, ctx) {
-        if (state.decided !== null || state.proposer.is !== "idle") return; // Too late, or its first proposal stands.
+        if (state.decided !== null || state.proposer.is !== "idle") return; // Too late, or a proposal is pending.
         if (has("proposers", ctx.self)) prepare(state, value, ctx);
       },
     },

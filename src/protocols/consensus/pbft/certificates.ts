@@ -1,4 +1,7 @@
-/** What is signed, under which name, and what a set of signed values proves. All that is signed is the canonical text of a shape (§4.6: equal values, equal bytes). */
+/**
+ * The shapes of signed values, and what sets of them prove. A signature covers the canonical text of a shape (§4.6:
+ * equal values have equal bytes).
+ */
 import { entriesIn, nodesIn, type PerNode } from "../../../core/per-node.ts";
 import { canonical } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -55,25 +58,25 @@ export const viewChangeShape = signed(
   }),
 );
 
-/** Of a batch. The null request of a new view (§4.4) is the batch without requests. */
+/** The digest of a batch. The null request of a new view (§4.4) is the batch without requests. */
 export const digestOf = (requests: readonly Signed<Request>[]): string => digest(canonical(requests));
 export const NOTHING = digestOf([]);
 
-/** Of a state: with the snapshot goes what has been executed of each client, so nothing is executed again. */
+/** The digest of a state. It covers the last executed command of each client, so that nothing is executed again. */
 export const digestOfState = (executed: Readonly<PerNode<number>>, text: string): string =>
   digest(canonical([executed, text]));
 
-/** Signed by a replica, and unchanged. */
+/** Whether a replica has signed the value and it is unchanged. */
 export const isOfReplica = <T>(state: State, shape: Shape<Signed<T>>, value: Signed<T>, ctx: Ctx): boolean =>
   isReplica(state, value.by) && isGenuine(ctx, shape, value);
 
-/** From clients that are known by their keys: the nodes of the cluster. */
+/** Whether a client has signed the request. Clients are nodes of the cluster, known by their keys. */
 export const isOfClient = (request: Signed<Request>, ctx: Ctx): boolean =>
   (request.by === ctx.self || ctx.peers.includes(request.by)) && isGenuine(ctx, requestShape, request);
 
 export const areDistinct = (nodes: readonly NodeId[]): boolean => new Set(nodes).size === nodes.length;
 
-/** 2f + 1 replicas vouch for the checkpoint; none is needed for the empty state that all begin with. */
+/** Whether 2f + 1 replicas have signed the checkpoint. The initial state needs no proof. */
 export function isProof(state: State, sequence: number, proof: readonly Signed<Checkpoint>[], ctx: Ctx): boolean {
   if (sequence === 0) return proof.length === 0;
   const wanted = proof[0]?.value.digest;
@@ -85,7 +88,10 @@ export function isProof(state: State, sequence: number, proof: readonly Signed<C
   );
 }
 
-/** prepared(m, v, n): the pre-prepare of that view's primary, and prepares of 2f backups for the same view, number and digest (§4.2). */
+/**
+ * prepared(m, v, n): the pre-prepare of that view's primary, and prepares of 2f backups for the same view, number and
+ * digest (§4.2).
+ */
 export function isPreparedBy(state: State, { prePrepare, prepares }: Certificate, ctx: Ctx): boolean {
   const { by, value } = prePrepare;
   const slot = state.slots[value.sequence];
@@ -101,14 +107,17 @@ export function isPreparedBy(state: State, { prePrepare, prepares }: Certificate
   );
 }
 
-/** This replica has verified that very signature: a view change tells of a window full of them, and a new view of 2f + 1 such. */
+/**
+ * Whether this replica has verified this very signature before. A view change contains a window full of them, and a new
+ * view contains 2f + 1 view changes.
+ */
 function isHeld(known: Signed<Assignment> | null | undefined, signed: Signed<Assignment>): boolean {
   return known?.by === signed.by && known.signature === signed.signature && isSame(known.value, signed.value);
 }
 
-// The log of a replica: what it knows of each sequence number between its watermarks, and the journal of that.
+// The log of a replica: its slots between the watermarks, and their journal.
 
-/** Of each sequence number, the batches of so many views are kept. */
+/** How many batches of different views are kept per sequence number. */
 const MAX_BATCHES = 4;
 
 /** Between the watermarks (§4.2): above the stable checkpoint, and not further than the window. */
@@ -127,13 +136,13 @@ export function slotAt(state: State, sequence: number): Slot {
   return state.slots[sequence];
 }
 
-/** Ascending. */
+/** Ascending by sequence number. */
 export const slotsOf = ({ slots }: State): [sequence: number, slot: Slot][] => entriesIn(slots);
 
 export const batchOf = ({ batches }: Slot, digest: string): Batch | undefined =>
   batches.find((batch) => batch.digest === digest);
 
-/** What a certificate, a pre-prepare or commits name has to stay. */
+/** A batch must stay if a certificate, a pre-prepare or commits name it. */
 const isNamed = ({ prePrepare, prepared, committed }: Slot, digest: string): boolean =>
   [prePrepare?.value.digest, prepared?.prePrepare.value.digest, committed].includes(digest);
 
@@ -142,26 +151,26 @@ export function keepBatch(slot: Slot, digest: string, requests: Signed<Request>[
   slot.batches.push({ digest, requests });
   while (slot.batches.length > MAX_BATCHES) {
     const at = slot.batches.findIndex((batch) => !isNamed(slot, batch.digest));
-    if (at === -1) break; // No more than three are named.
+    if (at === -1) break; // At most three are named.
     slot.batches.splice(at, 1);
   }
 }
 
-/** The digests that are agreed upon, or may be, of which the batch is not here. */
+/** @returns digests that are or may be agreed on, and whose batch is missing here. */
 export const wantedOf = (slot: Slot): string[] =>
   [slot.prePrepare?.value.digest, slot.committed].filter(
     (digest): digest is string => typeof digest === "string" && batchOf(slot, digest) === undefined,
   );
 
-/** Sent again: its signature need not be verified again. */
+/** Whether the vote is a repetition, whose signature need not be verified again. */
 export const isHad = (votes: PerNode<Signed<Assignment>> | undefined, { by, value }: Signed<Assignment>): boolean => {
   const known = votes?.[by];
   return known !== undefined && isSame(known.value, value);
 };
 
 /**
- * The latest that a replica has signed. Two for one view that differ show that it lies.
- * @returns whether it is kept.
+ * Keeps the latest vote of a replica. Two different votes for one view expose the replica as Byzantine.
+ * @returns whether the vote was kept.
  */
 export function keep(state: State, votes: PerNode<Signed<Assignment>>, vote: Signed<Assignment>, ctx: Ctx): boolean {
   const known = votes[vote.by];
@@ -174,21 +183,21 @@ export function keep(state: State, votes: PerNode<Signed<Assignment>>, vote: Sig
   return true;
 }
 
-/** Said once of each, however often it lies. */
+/** Reports a Byzantine replica, once only. */
 export function expose(state: State, { by: liar, value }: Signed<Assignment>, ctx: Ctx): void {
   if (state.exposed.includes(liar)) return;
   include(state.exposed, liar);
   ctx.emit({ type: "exposed", liar, view: value.view, sequence: value.sequence });
 }
 
-/** Who has signed this assignment, ascending. */
+/** @returns the replicas that have signed this assignment, ascending. */
 export const signersOf = (votes: PerNode<Signed<Assignment>>, { view, digest }: Assignment): NodeId[] =>
   nodesIn(votes).filter((node) => {
     const value = votes[node]?.value;
     return value?.view === view && value.digest === digest;
   });
 
-/** All that a replica has to know after a crash takes the place of all that it has journalled. */
+/** Replaces the whole journal with everything that a replica needs after a crash. */
 export function journal(state: State, ctx: Ctx): void {
   const { view, isChanging, stable, newView } = state;
   const { sequence, digest, executed, proof, text } = stable;
@@ -210,21 +219,21 @@ export function journal(state: State, ctx: Ctx): void {
   ctx.compact(records);
 }
 
-// Which timers run: for a request that is to be executed in time (§4.4), and for what this replica has to be sent again.
+// Timers: for requests that must be executed in time (§4.4), and for messages that must be sent again.
 
-/** Doubled each time that it was too short, up to the most. */
+/** @returns the time, doubled for each time that it was too short, up to `maxViewChangeMs`. */
 export const lengthened = (ms: number, times: number, { maxViewChangeMs }: PbftOptions): number =>
   Math.max(ms, Math.min(ms * 2 ** Math.min(times, 30), maxViewChangeMs));
 
-/** What has gone well shortens it again, slowly: so it comes to suit the load, and stays so while that lasts. */
+/** Success shortens the time again, slowly. So it adapts to the load and stays there. */
 export const eased = (times: number): number => Math.max(0, times - 1 / 8);
 
 export const timeOutMs = (state: State, options: PbftOptions): number =>
   lengthened(options.viewChangeMs, state.failures, options);
 
 /**
- * At a backup the timer runs for one request, and when that is executed, for the oldest that is not: so a primary cannot serve
- * some clients to keep others waiting.
+ * At a backup the timer runs for one request, and after its execution for the oldest pending one. So a primary cannot
+ * serve some clients to keep others waiting.
  */
 export function watchPending(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.isChanging) return;
@@ -245,7 +254,7 @@ export function watchPending(state: State, options: PbftOptions, ctx: Ctx): void
 
 export const isLast = ({ view }: State, { lastView }: PbftOptions): boolean => lastView > 0 && view >= lastView;
 
-/** What is missing may only be late: the timer is left alone while batches are executed. */
+/** Missing messages may just be late, so the timer is not restarted while batches are executed. */
 export function watchProgress(state: State, options: PbftOptions, ctx: Ctx): void {
   const { statusMs } = options;
   if (statusMs === 0 || state.watched !== null || !isWaiting(state)) return;
@@ -253,7 +262,10 @@ export function watchProgress(state: State, options: PbftOptions, ctx: Ctx): voi
   ctx.setTimer("status", lengthened(statusMs, state.failures, options));
 }
 
-/** For a new view, a batch that others know of, a state to catch up with. What one replica alone speaks of is nothing to wait for. */
+/**
+ * Whether it waits for a new view, for a batch that others know of, or for a state to catch up with. The word of a
+ * single replica is not enough.
+ */
 export const isWaiting = (state: State): boolean =>
   state.isChanging ||
   state.goal !== null ||

@@ -1,4 +1,6 @@
-/** Normal-case operation (§4.2): request, pre-prepare, prepare, commit, and execution in the order of sequence numbers. */
+/**
+ * Normal-case operation (§4.2): request, pre-prepare, prepare, commit, and execution in the order of sequence numbers.
+ */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { NodeId } from "../../../core/protocol.ts";
 import { type Signed, sign } from "../../../core/signatures.ts";
@@ -45,9 +47,9 @@ import {
   weakQuorum,
 } from "./vocabulary.ts";
 
-// What a client is told (§4.1): by its own replica, or where it is apart, by a message of each.
+// Replies to clients (§4.1): from the replica on the client's own node, or by a message from each replica.
 
-/** Its own replica has executed it, or others have said so. */
+/** The command was executed by the client's own replica, or confirmed by others. */
 function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
   if (state.outstanding === null || state.outstanding.request.value.sequence > sequence) return;
   if (!state.outstanding.isSentAgain) state.retransmissions = eased(state.retransmissions);
@@ -55,7 +57,7 @@ function noteAnswered(state: State, sequence: number, ctx: Ctx): void {
   ctx.cancelTimer("retransmit");
 }
 
-/** At a replica: what came of a command goes to its client, if that is apart, and is kept for when it asks again. */
+/** Sends a reply to a client that is not a replica, and keeps it in case the client asks again. */
 export function sendReply(state: State, { client, sequence, result, index }: Omit<Reply, "view">, ctx: Ctx): void {
   if (isReplica(state, client) || !ctx.peers.includes(client)) return;
   if (sequence < (state.replies[client]?.sequence ?? 0)) return;
@@ -69,17 +71,18 @@ function answerAgain(state: State, client: NodeId, ctx: Ctx): void {
     ctx.send(client, { type: "reply", reply: sign(ctx, replyShape, { ...known, view: state.view }) });
 }
 
-// The client (§4.1). One that shares its node with a replica takes that replica's word: both are correct or neither is. One
-// that is apart waits for f + 1 equal replies. A client without an answer in time asks all replicas.
+// The client (§4.1). A client on a replica's node trusts that replica: both are correct or neither is. A client on
+// another node waits for f + 1 equal replies. A client without an answer in time sends its request to all replicas.
 
 /**
- * The first time the primary is asked, after that all are; at once by a replica that has given up a view: others may go on in it, and
- * have to be told.
+ * Sends a command to the primary at first, and to all replicas when it is repeated. A replica that has given up a view
+ * sends it to all at once: others may still be in that view and need the request.
  */
 export function propose(state: State, { client, sequence, operation }: Command, options: PbftOptions, ctx: Ctx): void {
-  if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // Nobody signs for another.
+  if (client !== ctx.self || sequence <= (state.last[client] ?? 0)) return; // A node signs only for itself.
   if (state.outstanding?.request.value.sequence === sequence) {
-    if (options.retransmitMs === 0 || state.outstanding.isSentAgain) askAll(state, options, ctx); // Before that, its timer runs.
+    // Otherwise its timer is running.
+    if (options.retransmitMs === 0 || state.outstanding.isSentAgain) askAll(state, options, ctx);
     return;
   }
   const request = sign(ctx, requestShape, { sequence, operation });
@@ -105,23 +108,24 @@ function sendToAll(state: State, request: Signed<Request>, options: PbftOptions,
     else ctx.send(replica, { type: "request", request });
 }
 
-/** f + 1 equal ones are needed: one of them at least is of a correct replica. */
+/** Handles a reply at the client, which needs f + 1 equal ones: at least one is from a correct replica. */
 export function noteReply(state: State, reply: Signed<Reply>, ctx: Ctx): void {
   const { outstanding } = state;
   const { client, sequence, result, index } = reply.value;
-  if (outstanding === null || client !== ctx.self || sequence !== outstanding.request.value.sequence) return; // Of an earlier one.
+  if (outstanding === null || client !== ctx.self || sequence !== outstanding.request.value.sequence) return; // An earlier one.
   if (!isOfReplica(state, replyShape, reply, ctx)) return;
   outstanding.replies[reply.by] = reply.value;
   const equal = entriesIn(outstanding.replies).filter(([, other]) => other.result === result && other.index === index);
   if (equal.length < weakQuorum(state)) return;
-  // A correct one among them is no further than this: so the next request goes to the primary of a view that there is.
+  // A correct replica among them is in this view or a later one, so the next request goes to the primary of a view that
+  // exists.
   state.view = Math.max(state.view, Math.min(...equal.map(([, { view }]) => view)));
   state.last[client] = sequence;
   noteAnswered(state, sequence, ctx);
   ctx.emit({ type: "answered", sequence, result, index });
 }
 
-/** At a replica: the primary orders it, a backup passes it on and waits for it to be executed. */
+/** At a replica: the primary orders the request. A backup forwards it and waits for its execution. */
 export function receiveRequest(
   state: State,
   from: NodeId,
@@ -132,7 +136,7 @@ export function receiveRequest(
   if (!isReplica(state, ctx.self)) return;
   const { by, value } = request;
   if (value.sequence <= (state.last[by] ?? 0)) {
-    if (from === by) answerAgain(state, by, ctx); // It has not had the reply.
+    if (from === by) answerAgain(state, by, ctx); // It has missed the reply.
     return;
   }
   const isNew = !state.pending.some((known) => isSameRequest(known.request, request));
@@ -141,7 +145,8 @@ export function receiveRequest(
     addPending(state, request, false);
   }
   if (state.isChanging || isPrimary(state, ctx.self)) return;
-  // What is asked again has been passed on, and goes to the primary as to all: that of all backups would be N times as much.
+  // A repeated request was forwarded before, and the client sends it to all. Forwarding it from all backups would
+  // multiply it by N.
   if (from === by && (isNew || by === ctx.self)) ctx.send(primaryOf(state, state.view), { type: "request", request });
   watchPending(state, options, ctx);
 }
@@ -149,7 +154,7 @@ export function receiveRequest(
 const isSameRequest = (a: Signed<Request>, b: Signed<Request>): boolean =>
   a.by === b.by && a.signature === b.signature && a.value.sequence === b.value.sequence;
 
-/** A client has one request under way at a time: a later one takes the place of the one before. */
+/** A client has one request in progress at a time, so a later one replaces it. */
 function addPending(state: State, request: Signed<Request>, isAssigned: boolean): void {
   const { by, value } = request;
   const known = state.pending.find((each) => each.request.by === by);
@@ -163,8 +168,9 @@ function addPending(state: State, request: Signed<Request>, isAssigned: boolean)
 }
 
 /**
- * At the primary, after each step: what waits is assigned, a batch to each sequence number, as far as the window goes. A batch costs
- * the same whatever it holds, so while one is on its way, others follow it only when they are full (the thesis, Castro 2001, §5.1.4).
+ * At the primary, after each step: assigns waiting requests, one batch per sequence number, as far as the window
+ * allows. A batch costs the same no matter how many requests it holds. So while one is in flight, only full batches
+ * follow it (the thesis, Castro 2001, §5.1.4).
  */
 export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
   if (state.isChanging || !isPrimary(state, ctx.self)) return;
@@ -178,11 +184,11 @@ export function assign(state: State, options: PbftOptions, ctx: Ctx): void {
     const prePrepare = sign(ctx, prePrepareShape, value);
     accept(state, prePrepare, requests, ctx);
     for (const replica of others(state, ctx)) ctx.send(replica, { type: "prePrepare", prePrepare, requests });
-    checkPrepared(state, value.sequence, options, ctx); // Alone, it needs nobody else.
+    checkPrepared(state, value.sequence, options, ctx); // A single replica needs no others.
   }
 }
 
-/** What waits the longest. */
+/** Takes the requests that have waited longest. */
 function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions) {
   const requests: Signed<Request>[] = [];
   let chars = 0;
@@ -196,7 +202,10 @@ function nextBatch(state: State, { maxBatch, maxBatchChars }: PbftOptions) {
   return { requests, isFull: false };
 }
 
-/** The one and only of its view, here. It is journalled before anybody hears of it. */
+/**
+ * Accepts the only pre-prepare of this view for its sequence number. It is journalled before any message about it is
+ * sent.
+ */
 function accept(state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): void {
   const { sequence, digest } = prePrepare.value;
   const slot = slotAt(state, sequence);
@@ -208,7 +217,7 @@ function accept(state: State, prePrepare: Signed<Assignment>, requests: Signed<R
     if (request.value.sequence > (state.last[request.by] ?? 0)) addPending(state, request, true);
 }
 
-/** At a backup. Anybody may pass it on: the primary has signed it. */
+/** At a backup. Any node may forward a pre-prepare, since the primary has signed it. */
 export function receivePrePrepare(
   state: State,
   { prePrepare, requests }: { prePrepare: Signed<Assignment>; requests: Signed<Request>[] },
@@ -220,11 +229,12 @@ export function receivePrePrepare(
   if (!isReplica(state, ctx.self) || !isInWindow(state, sequence, options)) return;
   takeBatch(state, sequence, requests, options, ctx);
   if (by !== primaryOf(state, view) && isOfReplica(state, prePrepareShape, prePrepare, ctx))
-    return expose(state, prePrepare, ctx); // It assigns in a view of another's.
+    return expose(state, prePrepare, ctx); // A pre-prepare in another primary's view.
   if (state.isChanging || view !== state.view || by !== primaryOf(state, view) || by === ctx.self) return;
   const known = state.slots[sequence]?.prePrepare?.value;
   if (known?.view === view) {
-    if (known.digest !== digest && isOfReplica(state, prePrepareShape, prePrepare, ctx)) expose(state, prePrepare, ctx); // It has assigned one number twice.
+    // It has assigned one number twice.
+    if (known.digest !== digest && isOfReplica(state, prePrepareShape, prePrepare, ctx)) expose(state, prePrepare, ctx);
     return;
   }
   if (!isSound(state, prePrepare, requests, ctx)) return;
@@ -234,7 +244,7 @@ export function receivePrePrepare(
   watchPending(state, options, ctx);
 }
 
-/** All is as its primary has signed it, and all requests are of clients. */
+/** The batch matches the primary's signed digest, and clients have signed all requests. */
 const isSound = (state: State, prePrepare: Signed<Assignment>, requests: Signed<Request>[], ctx: Ctx): boolean =>
   digestOf(requests) === prePrepare.value.digest &&
   isOfReplica(state, prePrepareShape, prePrepare, ctx) &&
@@ -251,14 +261,14 @@ export function prepare(state: State, value: Assignment, ctx: Ctx): void {
 
 export function receivePrepare(state: State, vote: Signed<Assignment>, options: PbftOptions, ctx: Ctx): void {
   const { view, sequence } = vote.value;
-  if (view < state.view || !isInWindow(state, sequence, options)) return; // Of a view that is over, or cut off.
+  if (view < state.view || !isInWindow(state, sequence, options)) return; // An earlier view, or outside the window.
   if (state.slots[sequence]?.prepared?.prePrepare.value.view === view) return; // It is prepared already.
   if (isHad(state.slots[sequence]?.prepares, vote) || !isOfReplica(state, prepareShape, vote, ctx)) return;
-  if (vote.by === primaryOf(state, view)) return expose(state, vote, ctx); // Its pre-prepare is its word.
+  if (vote.by === primaryOf(state, view)) return expose(state, vote, ctx); // A primary sends no prepare.
   if (keep(state, slotAt(state, sequence).prepares, vote, ctx)) checkPrepared(state, sequence, options, ctx);
 }
 
-/** prepared(m, v, n, i): the pre-prepare, and prepares of 2f backups that match it. Then this replica commits itself to it. */
+/** prepared(m, v, n, i): the pre-prepare, and matching prepares of 2f backups. Then this replica sends its commit. */
 export function checkPrepared(state: State, sequence: number, options: PbftOptions, ctx: Ctx): void {
   const slot = state.slots[sequence];
   const value = slot?.prePrepare?.value;
@@ -285,8 +295,8 @@ export function receiveCommit(state: State, vote: Signed<Assignment>, options: P
 }
 
 /**
- * committed(m, v, n): 2f + 1 replicas are prepared. The paper's replica counts commits if it is prepared itself; the commits of so
- * many prove as much, so one that takes no part in the view may count them too.
+ * committed(m, v, n): 2f + 1 replicas are prepared. In the paper a replica counts commits only if it is prepared
+ * itself. That many commits prove as much, so a replica that takes no part in the view may count them too.
  */
 export function checkCommitted(
   state: State,
@@ -301,7 +311,7 @@ export function checkCommitted(
   execute(state, options, ctx);
 }
 
-/** A batch that is wanted is known by its digest, from whomever it comes. */
+/** Takes a batch that is missing. Its digest identifies it, no matter which node sent it. */
 export function takeBatch(
   state: State,
   sequence: number,
@@ -318,7 +328,7 @@ export function takeBatch(
   execute(state, options, ctx);
 }
 
-/** In the order of sequence numbers, without a gap. */
+/** Executes batches in the order of sequence numbers, without a gap. */
 export function execute(state: State, options: PbftOptions, ctx: Ctx): void {
   const before = state.executed;
   for (let batch = nextCommitted(state); batch !== undefined; batch = nextCommitted(state)) {
@@ -334,7 +344,7 @@ function nextCommitted(state: State): Signed<Request>[] | undefined {
   return slot === undefined || slot.committed === null ? undefined : batchOf(slot, slot.committed)?.requests;
 }
 
-/** A request that stands in the order twice is executed once. */
+/** A request that was ordered twice is executed once. */
 function perform(state: State, request: Signed<Request>, at: number, ctx: Ctx): void {
   const { by, value } = request;
   if (value.sequence <= (state.last[by] ?? 0)) return;
@@ -342,7 +352,7 @@ function perform(state: State, request: Signed<Request>, at: number, ctx: Ctx): 
   ctx.emit({ type: "decided", index: (state.executed - 1) * INDICES + 1 + at, command: commandOf(request) });
 }
 
-/** What is executed nobody waits for any more. */
+/** Removes executed requests from the pending ones. */
 export function noteProgress(state: State, options: PbftOptions, ctx: Ctx): void {
   state.pending = state.pending.filter(({ request }) => request.value.sequence > (state.last[request.by] ?? 0));
   noteAnswered(state, state.last[ctx.self] ?? 0, ctx);

@@ -1,20 +1,23 @@
 /**
- * PBFT: replicas, of which a third less one may lie, agree on one order of signed requests. A primary assigns sequence numbers; what 2f
- * others have prepared cannot be assigned anew in its view, what 2f + 1 have committed survives into every later view.
- * Castro & Liskov, "Practical Byzantine Fault Tolerance", OSDI 1999; status messages: Castro's thesis, MIT 2001. The files are named after its sections.
+ * PBFT: replicas, fewer than a third of them Byzantine, agree on one order of signed requests. A primary assigns
+ * sequence numbers. A batch that 2f others have prepared cannot be replaced in its view, and one that 2f + 1 have
+ * committed survives into every later view.
+ * Castro & Liskov, "Practical Byzantine Fault Tolerance", OSDI 1999; status messages: Castro's thesis, MIT 2001. The
+ * files are named after the sections of the paper.
  *
- * Assumes   at most f of N ≥ 3f + 1 replicas are faulty, in whatever way; the others crash and recover with their journal.
- *           Signatures that nobody can forge. For liveness: delays do not grow for ever as fast as the time-outs do.
- * Safety    all correct replicas execute the same commands in the same order, each once, under any delay, loss, reordering and
- *           duplication; a client is told what a correct replica has executed.
- * Liveness  what a client asks for again and again is executed at every correct replica.
- * Cost      2N(N − 1) messages between replicas for a batch: 24, 84, 180 for N = 4, 7, 10; with the request of a client that is
- *           apart and its N replies 29, 92, 191. A checkpoint: N(N − 1) messages, every K batches.
+ * Assumes   at most f of N ≥ 3f + 1 replicas are faulty, in any way; the others crash and recover with their journal.
+ *           Signatures cannot be forged. For liveness: delays do not grow forever as fast as the timeouts do.
+ * Safety    all correct replicas execute the same commands in the same order, each once, under any delay, loss,
+ *           reordering and duplication; a client receives only results of correct replicas.
+ * Liveness  a request that a client repeats is eventually executed at every correct replica.
+ * Cost      2N(N − 1) messages between replicas for a batch: 24, 84, 180 for N = 4, 7, 10; with the request of a client
+ *           on another node and its N replies 29, 92, 191. A checkpoint: N(N − 1) messages, every K batches.
  *
- * All that replicas say of the order is signed, as in §4, and not authenticated by vectors of MACs (§5.2): a client whose vectors are
- * right for some replicas only would cause one view change after the other (Clement et al., NSDI 2009).
- * There are no reads without an order (§5.1.3): they wait for 2f + 1 equal answers, and with a lying replica and one that is behind,
- * clients that wait for those hold up all others as well (Berger, Reiser & Bessani, SRDS 2021). A read is a command.
+ * Messages about the order are signed, as in §4, and not authenticated by vectors of MACs (§5.2). With MACs, a client
+ * whose vectors are valid for some replicas only could cause one view change after the other (Clement et al., NSDI
+ * 2009).
+ * Reads without ordering (§5.1.3) are not supported. They wait for 2f + 1 equal answers, and with a Byzantine replica
+ * and a slow one, waiting clients hold up all others (Berger, Reiser & Bessani, SRDS 2021). A read is a command.
  */
 
 import { nodesIn } from "../../../core/per-node.ts";
@@ -80,7 +83,7 @@ const MAX_CLIENTS = 1_000;
 
 const requests = list(requestShape, INDICES);
 const executed = perNode(natural, MAX_CLIENTS);
-/** A character takes at most three bytes for each of its units. */
+/** A UTF-16 unit takes at most three bytes. */
 const chunk = text(3 * MAX_CHUNK_CHARS);
 const newView = {
   view: natural,
@@ -151,12 +154,12 @@ function roleOf(state: State, self: NodeId): string {
   return primaryOf(state, state.view) === self ? "primary" : "backup";
 }
 
-/** Of more the first are shown. */
+/** How many open batches are shown. */
 const SHOWN = 4;
 
 /**
- * Who has signed what for the batches that are not executed yet, in the view in which it stands; where all are, for the last. The
- * pre-prepare counts as its primary's word that it is prepared.
+ * The signers for each batch that is not executed yet, in the current view, or for the last batch if all are executed.
+ * A pre-prepare counts as the primary's prepare.
  */
 function certificatesIn(state: State): Pick<View, "certificates"> {
   const open = nodesIn(state.slots).filter((sequence) => sequence > state.executed);
@@ -203,7 +206,7 @@ function initial(nodes: readonly NodeId[], options: PbftOptions): State {
   };
 }
 
-/** After a crash: what the journal holds is taken up where it was, and the others say what came after that. */
+/** Resumes from the journal after a crash. The other replicas supply later messages. */
 function resume(state: State, options: PbftOptions, ctx: Ctx): void {
   const { stable, view, slots } = state;
   state.executed = stable.sequence;
@@ -220,7 +223,7 @@ function resume(state: State, options: PbftOptions, ctx: Ctx): void {
 export function pbft(given?: Partial<PbftOptions>): Protocol<Pbft> {
   const options = pbftOptions.settle(given);
 
-  /** Whatever a step has come to: there may be room for what waits, and what is missing is waited for. */
+  /** Runs after every step: assigns waiting requests if there is room, and watches for missing messages. */
   function goOn(state: State, ctx: Ctx): void {
     assign(state, options, ctx);
     watchProgress(state, options, ctx);

@@ -1,4 +1,6 @@
-/** What PBFT guarantees of the correct replicas at all times. What crashed ones have executed counts, too. */
+/**
+ * Properties of the correct replicas at all times. They include commands executed by replicas that have crashed since.
+ */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { EventOf, Property, World } from "../../../core/protocol.ts";
 import type { Signed } from "../../../core/signatures.ts";
@@ -21,7 +23,7 @@ import {
 
 type Event = EventOf<Pbft>;
 
-/** Of what a replica has executed, the last so many commands. */
+/** The number of recent commands kept per replica. */
 const REMEMBERED = 16;
 
 interface Executed {
@@ -31,9 +33,9 @@ interface Executed {
 
 interface Told {
   readonly executed: readonly Executed[];
-  /** In another life it has executed another command in the same place. */
+  /** After a restart it executed another command at the same index. */
   readonly isTorn: boolean;
-  /** It has executed a command in two places. */
+  /** It executed a command at two indices. */
   readonly isTwice: boolean;
 }
 
@@ -52,7 +54,7 @@ const told = {
 
 const isEqual = (a: Command, b: Command): boolean => isSameCommand(a, b) && a.operation === b.operation;
 
-/** Looks at many values by their place: two that differ are not to be in one. */
+/** Checks that each place has only one value. */
 class Places<T> {
   readonly #isSame: (a: T, b: T) => boolean;
   readonly #known = new Map<number, T>();
@@ -70,13 +72,13 @@ class Places<T> {
 /** Sequence numbers in a run are far below this. */
 const SEQUENCES = 2 ** 32;
 
-/** The primary and 2f distinct backups have signed one assignment. */
+/** Whether the primary and 2f distinct backups have signed one assignment. */
 const isCertificate = (state: State, { prePrepare, prepares }: Certificate): boolean =>
   prePrepare.by === primaryOf(state, prePrepare.value.view) &&
   areDistinct([prePrepare.by, ...prepares.map(({ by }) => by)]) &&
   prepares.filter(({ value }) => isSame(value, prePrepare.value)).length >= quorum(state) - 1;
 
-/** 2f + 1 distinct replicas have signed one checkpoint. */
+/** Whether 2f + 1 distinct replicas have signed one checkpoint. */
 const isVouchedFor = (state: State, sequence: number, proof: readonly Signed<Checkpoint>[]): boolean =>
   new Set(proof.map(({ value }) => `${value.sequence} ${value.digest}`)).size <= 1 &&
   (sequence === 0 || (proof[0]?.value.sequence === sequence && proof.length >= quorum(state))) &&
@@ -158,7 +160,9 @@ const newViews: Property<Pbft> = {
     }),
 };
 
-/** The view in which 2f + 1 replicas committed to this digest, as far as this replica still has their commits. */
+/**
+ * @returns the view where 2f + 1 replicas committed to this digest, as far as this replica still has their commits.
+ */
 function committedIn(state: State, { committed, commits }: Slot): number | null {
   const values = Object.values(commits).map(({ value }) => value);
   const views = values.filter(({ digest }) => digest === committed).map(({ view }) => view);
@@ -186,7 +190,7 @@ const carriedOver: Property<Pbft> = {
   },
 };
 
-/** What a correct replica has signed for a place in its own view, others have from it unchanged. */
+/** Other replicas hold the vote of a correct replica in its current view unchanged. */
 const votes: Property<Pbft> = {
   name: "votes",
   claim: "a vote that a correct replica keeps of another correct one is a vote that the other has cast",

@@ -1,4 +1,6 @@
-/** How a replica gets what it lacks: the state behind a stable checkpoint, and messages that were lost. */
+/**
+ * State transfer and retransmission: how a replica gets the state of a stable checkpoint, and messages that were lost.
+ */
 
 import { clone } from "../../../core/plain.ts";
 import type { NodeId } from "../../../core/protocol.ts";
@@ -30,12 +32,12 @@ import {
   type State,
 } from "./vocabulary.ts";
 
-// State transfer: who has fallen behind a stable checkpoint fetches the state that 2f + 1 vouch for, from one of them, piece by piece.
-// What it gets it checks against the digest that they have signed; if that is wrong, or nothing comes, it asks the next.
+// State transfer: a replica behind a stable checkpoint fetches the state that 2f + 1 have signed from one of them, in
+// pieces. It checks the state against their digest. If that differs, or nothing arrives, it asks the next one.
 
 type Piece = Extract<Pbft["message"], { type: "state" }>;
 
-/** From the next one of those that vouch for it, from the beginning. */
+/** Starts over with the next signer of the proof. */
 function fetchState(state: State, ctx: Ctx): void {
   const { goal } = state;
   if (goal === null) return;
@@ -50,7 +52,7 @@ function sourceOf({ proof, source }: Goal, { self }: Ctx): NodeId | null {
   return nodes[source % nodes.length] ?? null;
 }
 
-/** At a replica that has it. One that has gone on since shows where it is. */
+/** Answers a fetch. A replica that has advanced since then sends its own checkpoint instead. */
 export function sendState(
   state: State,
   from: NodeId,
@@ -80,7 +82,7 @@ export function receiveState(state: State, from: NodeId, piece: Piece, options: 
   goal.text += piece.text;
   goal.executed = piece.executed;
   if (!piece.isLast) return ctx.send(from, { type: "fetch", sequence: goal.sequence, position: goal.text.length });
-  if (digestOfState(goal.executed, goal.text) !== goal.digest) return fetchState(state, ctx); // Not what they have signed.
+  if (digestOfState(goal.executed, goal.text) !== goal.digest) return fetchState(state, ctx); // It has another digest.
   install(state, goal, options, ctx);
 }
 
@@ -102,17 +104,17 @@ function install(
   execute(state, options, ctx);
 }
 
-// What was lost is sent again: a replica that waits for something and comes no further tells the others where it stands, and they
-// send it what they have beyond that. Nothing else repeats by itself. (The thesis, Castro 2001, §5.2.)
+// Retransmission: a waiting replica that makes no progress sends its status, and the others send their later messages.
+// Nothing else repeats by itself. (The thesis, Castro 2001, §5.2.)
 
 type Status = Extract<Pbft["message"], { type: "status" }>;
 
-/** What one status is answered with at most: so many sequence numbers. */
+/** The most sequence numbers in the answer to one status. */
 const MAX_RESENT = 8;
-/** Digests in one status. */
+/** The most digests in one status. */
 export const MAX_WANTED = 16;
 
-/** The status timer has run out. */
+/** The status timer has expired. */
 export function askAround(state: State, options: PbftOptions, ctx: Ctx): void {
   const isStuck = state.watched === state.executed;
   state.watched = null;
@@ -120,7 +122,7 @@ export function askAround(state: State, options: PbftOptions, ctx: Ctx): void {
     tellStatus(state, ctx);
     if (state.goal !== null && state.goal.sequence > state.executed) fetchState(state, ctx);
   }
-  if (state.goal !== null && state.goal.sequence <= state.executed) state.goal = null; // It has come there by itself.
+  if (state.goal !== null && state.goal.sequence <= state.executed) state.goal = null; // It got there on its own.
   watchProgress(state, options, ctx);
 }
 
@@ -147,7 +149,7 @@ export function receiveStatus(state: State, from: NodeId, status: Status, ctx: C
     if (!status.isChanging) ctx.send(from, statusOf(state));
 }
 
-/** What shows that a view has begun, or that this replica has given one up. */
+/** Sends the proof that a view has begun, or that this replica has given one up. */
 function sendView(state: State, to: NodeId, status: Status, ctx: Ctx): void {
   const isBehind = status.view < state.view || (status.view === state.view && status.isChanging);
   if (!isBehind) return;
@@ -172,7 +174,7 @@ function sendSlot(state: State, to: NodeId, sequence: number, status: Status, ct
   if (commit !== undefined) ctx.send(to, { type: "commit", commit });
 }
 
-/** What this replica has signed before a crash, it signs again: its journal says what that was. */
+/** Signs its votes from before the crash again; they follow from the journal. */
 export function recall(state: State, ctx: Ctx): void {
   for (const [, slot] of slotsOf(state)) {
     const { prePrepare, prepared } = slot;

@@ -1,4 +1,4 @@
-/** The words of PBFT: its state, what is signed, sent, journalled and said, and what can be told from a state. */
+/** Types and options of PBFT: its state, signed values, messages, commands, events and records. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import type { PerNode } from "../../../core/per-node.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
@@ -8,12 +8,12 @@ import type { Signed } from "../../../core/signatures.ts";
 import { count, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
 import type { Command, ReplicatedLog } from "../family/replicated-log.ts";
 
-/** What a message may hold, whatever the options: the bounds of its shape. */
+/** Limits of messages for any options. They bound the shapes. */
 export const MAX_REPLICAS = 128;
 export const MAX_WINDOW = 1_024;
 export const MAX_CHUNK_CHARS = 262_144;
 
-/** What commands of one batch have as their indices: each sequence number has room for so many. */
+/** How many indices each sequence number reserves for the commands of its batch. */
 export const INDICES = 1_024;
 
 export const pbftOptions = optionTable(
@@ -55,7 +55,7 @@ export const pbftOptions = optionTable(
 
 export type PbftOptions = OptionsOf<typeof pbftOptions>;
 
-/** @throws UsageError if no node is a replica. */
+/** @throws UsageError if no node is a replica, or too many are. */
 export function requireReplicas({ clients }: PbftOptions, nodes: number): void {
   if (clients >= nodes || nodes - clients > MAX_REPLICAS)
     throw new UsageError(
@@ -64,32 +64,35 @@ export function requireReplicas({ clients }: PbftOptions, nodes: number): void {
     );
 }
 
-/** ⟨REQUEST, o, t, c⟩: the signer is c; its commands are numbered, and that number is t. */
+/** ⟨REQUEST, o, t, c⟩. The signer is the client c, and the number of its command is t. */
 export interface Request {
   sequence: number;
   operation: string;
 }
 
-/** At this place of the order, in this view, stands what has this digest. Signed as a pre-prepare, a prepare or a commit. */
+/** Assigns a digest to a sequence number in a view. Signed as a pre-prepare, a prepare or a commit. */
 export interface Assignment {
   view: number;
   sequence: number;
   digest: string;
 }
 
-/** ⟨CHECKPOINT, n, d, i⟩: what the state after the first n batches has as its digest. */
+/** ⟨CHECKPOINT, n, d, i⟩. The state after the first n batches has the digest d. */
 export interface Checkpoint {
   sequence: number;
   digest: string;
 }
 
-/** What shows that an assignment is prepared: the primary's pre-prepare, and prepares of 2f others. */
+/** Proves that an assignment is prepared: the primary's pre-prepare, and prepares of 2f others. */
 export interface Certificate {
   prePrepare: Signed<Assignment>;
   prepares: Signed<Assignment>[];
 }
 
-/** ⟨VIEW-CHANGE, v, n, C, P, i⟩: `stable` is n, `proof` C, `prepared` P with at most one certificate for a sequence number. */
+/**
+ * ⟨VIEW-CHANGE, v, n, C, P, i⟩. `stable` is n, `proof` is C, and `prepared` is P with at most one certificate per
+ * sequence number.
+ */
 export interface ViewChange {
   view: number;
   stable: number;
@@ -97,14 +100,14 @@ export interface ViewChange {
   prepared: Certificate[];
 }
 
-/** ⟨NEW-VIEW, v, V, O⟩. All in it is signed, so anybody may pass it on. */
+/** ⟨NEW-VIEW, v, V, O⟩. All parts are signed, so any node may forward it. */
 export interface NewView {
   view: number;
   viewChanges: Signed<ViewChange>[];
   prePrepares: Signed<Assignment>[];
 }
 
-/** ⟨REPLY, v, t, c, i, r⟩ to a client that is apart. `index`: where the state machine was when it had applied it. */
+/** ⟨REPLY, v, t, c, i, r⟩ to a client that is not a replica. `index` is the index of the command in the log. */
 export interface Reply {
   view: number;
   client: NodeId;
@@ -113,16 +116,16 @@ export interface Reply {
   index: number;
 }
 
-/** What a replica knows of one sequence number: of each other replica the latest that it has signed. */
+/** A replica's knowledge of one sequence number. `prepares` and `commits` hold the latest vote of each replica. */
 export interface Slot {
   prePrepare: Signed<Assignment> | null;
   prepares: PerNode<Signed<Assignment>>;
   commits: PerNode<Signed<Assignment>>;
-  /** Of the latest view in which it was prepared here: what a view change tells of it. */
+  /** From the latest view that prepared it here. A view change includes it. */
   prepared: Certificate | null;
-  /** The digest that 2f + 1 have committed. */
+  /** The digest that 2f + 1 replicas have committed. */
   committed: string | null;
-  /** The latest last. Those of older views may be wanted again by a view change. */
+  /** The latest is last. A view change may need batches of older views again. */
   batches: Batch[];
 }
 
@@ -135,66 +138,71 @@ export interface Batch {
 interface Snapshot {
   sequence: number;
   digest: string;
-  /** Of each client, the last command of which is in it. */
+  /** The last command of each client in the snapshot. */
   executed: PerNode<number>;
   text: string;
 }
 
-/** Known to be right, though this replica does not have it. */
+/** A proven checkpoint that this replica has to fetch. */
 export interface Goal {
   sequence: number;
   digest: string;
   proof: Signed<Checkpoint>[];
-  /** Which of those that vouch for it is asked. */
+  /** Selects the replica to fetch from, among the signers of the proof. */
   source: number;
-  /** What of it has come. */
+  /** The parts received so far. */
   executed: PerNode<number>;
   text: string;
 }
 
 export type Pbft = {
   state: {
-    /** Who orders and executes, ascending; other nodes are clients only. */
+    /** The nodes that order and execute, ascending; other nodes are clients only. */
     replicas: NodeId[];
-    /** Journalled, like `isChanging`, `stable`, `slots` (but for commits) and `newView`. */
+    /** Journalled, like `isChanging`, `stable`, `slots` (except commits) and `newView`. */
     view: number;
     /** Between its view change and the new view a replica takes part in no agreement. */
     isChanging: boolean;
     stable: Snapshot & { proof: Signed<Checkpoint>[] };
     /** By sequence number, above the stable checkpoint and within the window. */
     slots: Record<number, Slot>;
-    /** What has shown that the view may begin, for those who have missed it. */
+    /** The proof that the view may begin, for replicas that missed it. */
     newView: NewView | null;
-    /** Up to this sequence number all is executed. */
+    /** All batches up to this sequence number are executed. */
     executed: number;
-    /** Of each client, its last command that is executed. */
+    /** The last executed command of each client. */
     last: PerNode<number>;
-    /** Up to this sequence number the primary has assigned. */
+    /** The last sequence number that the primary has assigned. */
     assigned: number;
-    /** Requests that are not executed, at most one of a client; the oldest first. */
+    /** Requests that are not executed, at most one per client; the oldest first. */
     pending: { request: Signed<Request>; isAssigned: boolean }[];
-    /** For which of them the view-change timer runs. */
+    /** The request that the view-change timer runs for. */
     awaited: { client: NodeId; sequence: number } | null;
-    /** View changes, of which eight stable checkpoints make up for one: each doubles the time-outs. */
+    /** Each view change doubles the timeouts. Eight stable checkpoints cancel one view change. */
     failures: number;
-    /** Of its own client: requests sent again, of which eight that were answered in time make up for one. */
+    /** For its own client: each request sent again doubles the wait. Eight answers in time cancel one of them. */
     retransmissions: number;
-    /** The status timer runs, and `executed` was this when it was set. */
+    /** Not null while the status timer runs: the value of `executed` when it was set. */
     watched: number | null;
-    /** Its own, not stable yet; `digest` is empty until the state machine has handed in its snapshot. */
+    /**
+     * Its own checkpoints that are not stable yet. `digest` is empty until the state machine has supplied the snapshot.
+     */
     snapshots: Snapshot[];
     /** The last checkpoints of each replica, ascending. */
     checkpoints: PerNode<Signed<Checkpoint>[]>;
     viewChanges: PerNode<Signed<ViewChange>>;
     goal: Goal | null;
-    /** Who has signed what no correct replica signs: two things for one place, or what is not its to say. */
+    /**
+     * Replicas exposed as Byzantine: they signed two values for one sequence number, or a value that was not theirs to
+     * sign.
+     */
     exposed: NodeId[];
-    /** The command that this node's own client has under way. */
+    /** The command of this node's own client that is in progress. */
     outstanding: { request: Signed<Request>; replies: PerNode<Reply>; isSentAgain: boolean } | null;
-    /** The last one sent to each client that is apart. */
+    /** The last reply to each client that is not a replica. */
     replies: PerNode<Reply>;
   };
-  message: /** From a client, or passed on. */
+  message: /** From a client, or forwarded. */
     | { type: "request"; request: Signed<Request> }
     | { type: "prePrepare"; prePrepare: Signed<Assignment>; requests: Signed<Request>[] }
     | { type: "prepare"; prepare: Signed<Assignment> }
@@ -203,7 +211,10 @@ export type Pbft = {
     | { type: "checkpoint"; checkpoint: Signed<Checkpoint> }
     | { type: "viewChange"; viewChange: Signed<ViewChange> }
     | ({ type: "newView" } & NewView)
-    /** Where a replica stands that waits for something, and which batches it lacks. Others send again what it has missed. */
+    /**
+     * The progress of a replica that is waiting, and the batches that it lacks. Others repeat the messages that it
+     * missed.
+     */
     | { type: "status"; view: number; isChanging: boolean; stable: number; executed: number; wanted: string[] }
     | { type: "batch"; sequence: number; requests: Signed<Request>[] }
     | { type: "fetch"; sequence: number; position: number }
@@ -235,9 +246,9 @@ export const isPrimary = (state: State, self: NodeId): boolean => primaryOf(stat
 export const others = ({ replicas }: State, { self }: { readonly self: NodeId }): NodeId[] =>
   replicas.filter((replica) => replica !== self);
 
-/** 2f + 1 of 3f + 1: any two such sets meet in a correct replica. */
+/** 2f + 1 of 3f + 1: any two such sets share a correct replica. */
 export const quorum = ({ replicas }: State): number => byzantineQuorum(replicas.length);
-/** f + 1: one of them at least is correct. */
+/** f + 1: at least one of them is correct. */
 export const weakQuorum = ({ replicas }: State): number => toleratedByzantine(replicas.length) + 1;
 
 export const commandOf = ({ by, value }: Signed<Request>): Command => ({ client: by, ...value });

@@ -12,7 +12,7 @@ import { type Raft, raft } from "./raft.ts";
 type Ctx = Context<Raft>;
 type State = Raft["state"];
 
-/** @param lastTerm the last term in which a node may become a candidate. */
+/** @param lastTerm the last term with candidates. */
 export function boundedRaft(given?: Partial<RaftOptions>, lastTerm = 2): Protocol<Raft> {
   const { start, receive, timeout, command, ...rest } = raft({
     ...given,

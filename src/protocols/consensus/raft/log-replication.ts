@@ -40,7 +40,7 @@ export function wait(state: State, command: Command, { maxWaiting }: RaftOptions
 }
 
 /**
- * The leader sends an entry before it journals it, so that its disk and those of the followers work in parallel (thesis
+ * The leader sends an entry before it journals it, so that its disk and the disks of followers work in parallel (thesis
  * §10.2.1). It counts itself at once: the driver holds back all later effects until the record is durable, so no node
  * acts on an entry that is not.
  */

@@ -25,7 +25,7 @@ export function isQuorum({ voters, outgoing }: Configuration, nodes: readonly No
 const isMajority = (voters: readonly NodeId[], nodes: readonly NodeId[]): boolean =>
   voters.filter((voter) => nodes.includes(voter)).length >= majority(voters.length);
 
-/** @returns the highest index up to which a quorum has the log. */
+/** @returns the highest index that a quorum has reached. */
 export function agreedIndex(configuration: Configuration, matchOf: (node: NodeId) => number): number {
   const { voters, outgoing } = configuration;
   const agreed = (nodes: readonly NodeId[]): number =>
@@ -68,7 +68,7 @@ export function changeTo(state: State, { firstIndex }: Leader, { voters, learner
 }
 
 /**
- * @returns the entry that ends a change once the joint configuration is committed; null if there is no change to end.
+ * @returns the entry that ends a change once the joint configuration is committed; null if none is in progress.
  */
 export function endOfChange({ configuration, commitIndex, term }: State): Entry | null {
   const { voters, learners, outgoing, index } = configuration;

@@ -15,7 +15,7 @@ type Ctx = Context<Raft>;
 
 /**
  * An upper bound for the index of everything committed so far. A leader that has not committed an entry of its own term
- * does not know how far earlier leaders committed, but that is no further than its first entry. The read waits for that
+ * does not know how far earlier leaders committed, but not beyond its first entry. The read waits for that
  * entry.
  */
 export const readIndexOf = (commitIndex: number, { firstIndex }: Leader): number => Math.max(commitIndex, firstIndex);

@@ -48,7 +48,7 @@ const leaderTimers = ["heartbeat", "quorum", "transfer", "leaseEven", "leaseOdd"
 
 /**
  * Restarts the election timeout. With `checkQuorum`, a node that receives from its leader refuses to vote, so its
- * timeout has two parts: the shortest timeout, then a random time in which it votes for other nodes.
+ * timeout has two parts: the shortest timeout, then a random time when it votes for other nodes.
  */
 export function awaitLeader(state: State, options: RaftOptions, ctx: Ctx): void {
   const { role } = state;

@@ -75,7 +75,7 @@ export interface Leader {
   is: "leader";
   /** The index of its no-op. */
   firstIndex: number;
-  /** Its own match index: the end of what it has journalled. */
+  /** Its own match index: the end of its journalled log. */
   persisted: number;
   followers: PerNode<Follower>;
   /** The heartbeat round. The next one begins when a majority has answered this one. */

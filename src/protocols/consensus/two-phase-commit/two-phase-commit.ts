@@ -1,14 +1,15 @@
 /**
- * Two-phase commit: a coordinator asks all participants to vote, and only if all vote yes the transaction commits.
+ * Two-phase commit: a coordinator asks all participants to vote, and the transaction commits only if all vote yes.
  * Gray, "Notes on Data Base Operating Systems", 1978; presumed abort and recovery: Mohan & Lindsay, "Efficient Commit
- * Protocols for the Tree of Processes Model", PODC 1983; asking each other: Bernstein, Hadzilacos & Goodman, 1987, §7.4.
+ * Protocols for the Tree of Processes Model", PODC 1983; cooperative termination: Bernstein, Hadzilacos & Goodman,
+ * 1987, §7.4.
  *
- * Assumes   crash-recovery nodes with a journal; for liveness, that crashed nodes come back and links are reliable.
- * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if everybody voted yes.
- * Liveness  every transaction is decided everywhere. While its coordinator is down, participants that voted yes are in
- *           doubt and wait: they block.
- * Cost      3(N − 1) messages until everybody knows, 4(N − 1) with the acknowledgements, for a commit. Journalled before the
- *           next message: once by the coordinator, twice by each participant. An abort needs no acknowledgement.
+ * Assumes   crash-recovery nodes with a journal; for liveness, crashed nodes recover and links are reliable.
+ * Safety    atomicity: no two nodes decide differently about a transaction. It commits only if all nodes voted yes.
+ * Liveness  every transaction is decided at every node. While its coordinator is down, participants that voted yes are
+ *           in doubt and wait: they block.
+ * Cost      3(N − 1) messages until all nodes know of a commit, 4(N − 1) with the acknowledgements. Journalled before
+ *           the next message: once by the coordinator, twice by each participant. An abort needs no acknowledgement.
  *
  *     coordinator   voteRequest ──▶ all   ◀── vote    committed, decision ──▶ all   ◀── acknowledgement    ended
  *     participant                   prepared                         finished
@@ -29,9 +30,9 @@ import {
   twoPhaseCommitOptions,
 } from "./vocabulary.ts";
 
-// The coordinator's steps: it asks for votes, and either commits, or aborts and forgets.
+// The coordinator's steps: it requests votes, and either commits, or aborts and forgets.
 
-/** So many numbers of transactions are journalled at once. */
+/** How many transaction numbers are journalled at once. */
 const RESERVED_AT_ONCE = 100;
 
 function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
@@ -42,7 +43,7 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
     const transaction = { coordinator: ctx.self, number: nextNumber(state, ctx) };
     ctx.emit({ type: "voted", transaction, vote: state.isWilling ? "yes" : "no" });
     if (!state.isWilling) {
-      ctx.emit({ type: "decided", transaction, value: "abort" }); // Nobody has heard of it.
+      ctx.emit({ type: "decided", transaction, value: "abort" }); // No other node knows of it.
       return beginNext(state, ctx);
     }
     state.coordinator = { phase: "voting", transaction, missing: [...ctx.peers] };
@@ -60,7 +61,7 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
     return state.number;
   }
 
-  /** Phase 2: the record is the commit. Whatever crashes from here on, everybody will hear of it. */
+  /** Phase 2: the record is the commit. No matter which nodes crash from here on, all participants will learn it. */
   function commit(state: State, transaction: Transaction, ctx: Ctx): void {
     ctx.cancelTimer("votes");
     ctx.persist({ type: "committed", transaction, participants: [...ctx.peers] });
@@ -84,7 +85,10 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
     beginNext(state, ctx);
   }
 
-  /** Presumed abort: it journals nothing and forgets. Who asks later for what it does not remember hears "abort". */
+  /**
+   * Presumed abort: the coordinator journals nothing and forgets. It answers "abort" to inquiries about transactions
+   * that it does not remember.
+   */
   function abort(state: State, transaction: Transaction, refused: NodeId | null, ctx: Ctx): void {
     ctx.cancelTimer("votes");
     state.coordinator = { phase: "idle" };
@@ -97,19 +101,19 @@ function coordinator({ votesMs, acknowledgementsMs }: TwoPhaseCommitOptions) {
   return { beginNext, commit, tellCommit, end, abort };
 }
 
-/** Which of them it has used before the crash it does not know. */
+/** The coordinator does not know which of these numbers it used before the crash. */
 function reserve(state: State, upTo: number): void {
   state.number = upTo;
   state.reserved = upTo;
 }
 
-// The participant's steps: while it has not voted it may abort by itself; in doubt it can only ask.
+// The participant's steps: before it has voted it may abort on its own; in doubt it can only ask.
 
-/** After so many transactions a participant writes its journal anew. */
+/** How many transactions of a coordinator pass before a participant compacts its journal. */
 const SUMMARY_AFTER = 256;
 
 function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
-  /** The participant's last word on a transaction. */
+  /** Records the participant's decision on a transaction. */
   function finish(state: State, transaction: Transaction, decision: Decision, ctx: Ctx): void {
     state.parts[transaction.coordinator] = { transaction, status: decision };
     if (transaction.number % SUMMARY_AFTER === 0) ctx.compact([summaryOf(state)]);
@@ -119,8 +123,8 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
   }
 
   /**
-   * A coordinator goes on to its next transaction once the last one was aborted, or acknowledged by everybody. So a participant
-   * that is still in doubt about the last one knows that it was aborted.
+   * A coordinator begins its next transaction once the last one was aborted, or acknowledged by all participants. So a
+   * participant that is still in doubt about the last one knows that it was aborted.
    */
   function abortBefore(state: State, transaction: Transaction, ctx: Ctx): void {
     const part = state.parts[transaction.coordinator];
@@ -128,7 +132,7 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
       finish(state, part.transaction, "abort", ctx);
   }
 
-  /** It has not voted on it, so it may abort by itself; if it is asked to vote later, it has voted no. */
+  /** Before voting the participant may abort on its own. If a vote is requested later, it has voted no. */
   function voteNo(state: State, transaction: Transaction, ctx: Ctx): void {
     ctx.emit({ type: "voted", transaction, vote: "no" });
     finish(state, transaction, "abort", ctx);
@@ -142,7 +146,7 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
     if (open.length > 0) ctx.setTimer("decision", decisionMs);
   }
 
-  /** What a node can tell one that is in doubt; null: it does not know. */
+  /** @returns the answer to a node in doubt; null if this node does not know. */
   function answer(state: State, transaction: Transaction, ctx: Ctx): Decision | null {
     const { coordinator } = state;
     if (transaction.coordinator === ctx.self) {
@@ -153,7 +157,7 @@ function participant({ decisionMs, isCooperative }: TwoPhaseCommitOptions) {
     const part = state.parts[transaction.coordinator];
     if (part === undefined || isBefore(part.transaction, transaction)) voteNo(state, transaction, ctx);
     else if (isSame(part.transaction, transaction)) return part.status === "in doubt" ? null : part.status;
-    return "abort"; // This node is further on, and the one that asks is in doubt: see `abortBefore`.
+    return "abort"; // The asking node is in doubt about an older one: see `abortBefore`.
   }
 
   return { finish, abortBefore, voteNo, ask, answer };
@@ -169,7 +173,7 @@ const summaryOf = ({ reserved, parts, coordinator }: State): TwoPhaseCommit["rec
     coordinator.phase === "committed" ? { transaction: coordinator.transaction, missing: coordinator.missing } : null,
 });
 
-/** More than so many do not wait. */
+/** The most transactions that may wait. */
 const MAX_WANTED = 1_000;
 
 export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol<TwoPhaseCommit> {
@@ -191,8 +195,8 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
         const part = state.parts[from];
         if (part !== undefined && !isBefore(part.transaction, transaction)) {
           if (isSame(part.transaction, transaction) && part.status === "abort")
-            ctx.send(from, { type: "vote", transaction, vote: "no" }); // Somebody in doubt had asked before.
-          return; // A copy, or late.
+            ctx.send(from, { type: "vote", transaction, vote: "no" }); // An inquiry came first.
+          return; // A duplicate, or late.
         }
         if (!state.isWilling) {
           voteNo(state, transaction, ctx);
@@ -213,7 +217,7 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
       },
       decision(state, from, { transaction, decision }, ctx) {
         const part = state.parts[transaction.coordinator];
-        if (part === undefined || isBefore(part.transaction, transaction)) return; // It has not voted: then it is an abort.
+        if (part === undefined || isBefore(part.transaction, transaction)) return; // It has not voted, so this is an abort.
         if (isSame(part.transaction, transaction) && part.status === "in doubt")
           finish(state, transaction, decision, ctx);
         if (decision === "commit" && from === transaction.coordinator)
@@ -275,9 +279,9 @@ export function twoPhaseCommit(given?: Partial<TwoPhaseCommitOptions>): Protocol
   };
 }
 
-/** Only the coordinator of a transaction asks for votes on it. */
+/** Only the coordinator of a transaction requests votes on it. */
 const isForged = (from: NodeId, { coordinator }: Transaction): boolean => from !== coordinator;
 
-/** There is no such coordinator. */
+/** Whether the coordinator is not one of the nodes. */
 const isOfStranger = ({ coordinator }: Transaction, { self, peers }: Ctx): boolean =>
   coordinator !== self && !peers.includes(coordinator);

@@ -1,10 +1,13 @@
-/** What coordinators and participants of two-phase commit remember, say and journal. */
+/** Types, shapes and properties of two-phase commit. */
 import { entriesIn } from "../../../core/per-node.ts";
 import type { Context, EventOf, NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { list, natural, nullable, oneOf, perNode, type Shapes, struct } from "../../../core/shape.ts";
 import { flag, type OptionsOf, optionTable, positive } from "../../options.ts";
 
-/** The numbers of a coordinator only grow, over its crashes too, so none of its transactions has the name of another. */
+/**
+ * Identifies a transaction. A coordinator's numbers only grow, even over crashes, so no two of its transactions share a
+ * name.
+ */
 export interface Transaction {
   coordinator: NodeId;
   number: number;
@@ -12,21 +15,21 @@ export interface Transaction {
 
 export type Decision = "commit" | "abort";
 
-/** The last transaction of some coordinator in which this node took part. */
+/** The last transaction of a coordinator that involved this node. */
 export interface Part {
   transaction: Transaction;
-  /** In doubt: it has voted yes, and may not decide by itself any more. */
+  /** `in doubt`: the node has voted yes and may no longer decide on its own. */
   status: "in doubt" | Decision;
 }
 
 export type TwoPhaseCommit = {
-  /** Every node may coordinate transactions of its own, and takes part in those of all others. */
+  /** Every node may coordinate its own transactions, and takes part in all others. */
   state: {
-    /** Of the last transaction that it began. */
+    /** The number of the last transaction that it began. */
     number: number;
     /** Numbers up to this one are journalled as used. */
     reserved: number;
-    /** How many transactions it is still to begin. */
+    /** The number of transactions still to begin. */
     wanted: number;
     coordinator: Coordinator;
     /** Whether it votes yes. */
@@ -39,12 +42,12 @@ export type TwoPhaseCommit = {
     | { type: "vote"; transaction: Transaction; vote: "yes" | "no" }
     | { type: "decision"; transaction: Transaction; decision: Decision }
     | { type: "acknowledgement"; transaction: Transaction }
-    /** Of a node in doubt: what was decided? */
+    /** From a node in doubt: requests the decision. */
     | { type: "inquiry"; transaction: Transaction };
   timer: "votes" | "acknowledgements" | "decision";
-  command: /** Begin so many transactions, one after the other. */
+  command: /** Begins this many transactions, one after the other. */
     | { type: "propose"; transactions: number }
-    /** Vote no from now on, and yes again. */
+    /** `refuse`: vote no from now on. `agree`: vote yes again. */
     | { type: "refuse" }
     | { type: "agree" };
   event:
@@ -52,21 +55,21 @@ export type TwoPhaseCommit = {
     | { type: "decided"; transaction: Transaction; value: Decision };
   record:
     | { type: "reserved"; upTo: number }
-    /** Of a participant: it has voted yes. */
+    /** At a participant: it has voted yes. */
     | { type: "prepared"; transaction: Transaction }
-    /** Of a participant. */
+    /** At a participant: it has decided. */
     | { type: "finished"; transaction: Transaction; decision: Decision }
-    /** Of a coordinator, with those who have to hear of it. An abort it does not journal. */
+    /** At a coordinator, with the participants that must learn the decision. An abort is not journalled. */
     | { type: "committed"; transaction: Transaction; participants: NodeId[] }
-    /** Of a coordinator: everybody knows, and it may forget. */
+    /** At a coordinator: all participants know the decision, and it may forget the transaction. */
     | { type: "ended" }
-    /** What all records so far come to. */
+    /** Replaces all records so far. */
     | { type: "summary"; upTo: number; parts: Record<NodeId, Part>; committed: Committed | null };
 };
 
 interface Committed {
   transaction: Transaction;
-  /** They have not acknowledged. */
+  /** The participants that have not acknowledged. */
   missing: NodeId[];
 }
 
@@ -112,7 +115,7 @@ export const shapes: {
 export const isSame = (a: Transaction, b: Transaction): boolean =>
   a.coordinator === b.coordinator && a.number === b.number;
 
-/** Of two transactions of one coordinator. */
+/** Both transactions must have the same coordinator. */
 export const isBefore = (a: Transaction, b: Transaction): boolean => a.number < b.number;
 
 export const twoPhaseCommitOptions = optionTable("two-phase-commit", {
@@ -124,16 +127,19 @@ export const twoPhaseCommitOptions = optionTable("two-phase-commit", {
 
 export type TwoPhaseCommitOptions = OptionsOf<typeof twoPhaseCommitOptions>;
 
-/** What a node has said of the last few transactions, by their names. */
+/** A node's votes and decisions on its most recent transactions, by name. */
 type Said = Readonly<Record<string, { readonly vote: "yes" | "no" | null; readonly decisions: readonly Decision[] }>>;
 
-/** A participant that is in doubt about more than so many has long heard of newer ones, and knows that it was an abort. */
+/**
+ * A participant in doubt about a transaction older than this has received newer ones, so it knows that the old one was
+ * aborted.
+ */
 const REMEMBERED = 8;
 
 const nameOf = ({ coordinator, number }: Transaction): string => `${coordinator}.${number}`;
 
 function said(before: Said, event: EventOf<TwoPhaseCommit>): Said {
-  if (event.type !== "voted" && event.type !== "decided") return before; // Of a system that says more.
+  if (event.type !== "voted" && event.type !== "decided") return before; // An event of a larger system.
   const name = nameOf(event.transaction);
   const { vote, decisions } = before[name] ?? { vote: null, decisions: [] };
   const now =
@@ -143,7 +149,7 @@ function said(before: Said, event: EventOf<TwoPhaseCommit>): Said {
 
 const history = { empty: {} as Said, after: said };
 
-/** By transaction, all decisions that were taken about it. */
+/** All decisions by transaction. */
 function decisionsIn({ nodes, history }: World<State>): Map<string, Decision[]> {
   const found = new Map<string, Decision[]>();
   for (const node of nodes)
@@ -152,13 +158,16 @@ function decisionsIn({ nodes, history }: World<State>): Map<string, Decision[]> 
   return found;
 }
 
-/** Or so long ago that it is forgotten. */
+/** A vote so old that it is no longer remembered counts as a yes. */
 function hasVotedYes(said: Said, name: string): boolean {
   const isForgotten = said[name] === undefined && Object.keys(said).length === REMEMBERED;
   return isForgotten || said[name]?.vote === "yes";
 }
 
-/** By coordinator, the earliest transaction that the node voted for and has not decided, in any of its lives. */
+/**
+ * For each coordinator, the earliest transaction that the node voted yes on and has not decided, including before
+ * crashes.
+ */
 type Undecided = Readonly<Record<NodeId, number>>;
 
 function undecided(before: Undecided, event: EventOf<TwoPhaseCommit>): Undecided {
@@ -172,11 +181,11 @@ function undecided(before: Undecided, event: EventOf<TwoPhaseCommit>): Undecided
 
 const votes = { empty: {} as Undecided, after: undecided };
 
-/** As a participant: a coordinator that crashes before it has all votes forgets its transaction. */
+/** Covers participants only: a coordinator that crashes before it has all votes forgets its transaction. */
 const undecidedOf = ({ history }: World<State>, node: NodeId): [coordinator: NodeId, number: number][] =>
   entriesIn(history<Undecided>(node)).filter(([coordinator]) => coordinator !== node);
 
-/** It has asked for votes, or has voted yes, and does not know what comes of it. */
+/** Whether the node has requested votes, or has voted yes, and does not know the decision. */
 const isWaiting = ({ coordinator, parts }: State): boolean =>
   coordinator.phase === "voting" || Object.values(parts).some(({ status }) => status === "in doubt");
 

@@ -156,7 +156,7 @@ describe("bully: what it guarantees", () => {
   });
 });
 
-describe("bully: what it refuses", () => {
+describe("bully: invalid input", () => {
   it("ignores commands that name an unknown node", () => {
     const { sim } = stage({ nodes: 3 });
     sim.command(0, { type: "suspect", node: 77 });

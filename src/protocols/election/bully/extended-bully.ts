@@ -114,9 +114,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
     ctx.broadcast({ type: "inquire" });
   }
 
-  /**
-   * Waits for the announcement of a leader, if there is a candidate. If the announcement is lost, this node asks for it.
-   */
+  /** Waits for the announcement of a leader, if there is a candidate. If the announcement is lost, this node asks for it. */
   function awaitLeader(state: State, ctx: Ctx): void {
     settleOn(null, state, ctx);
     if (ctx.peers.some((peer) => !mayNotLead(state, peer))) ctx.setTimer("coordinator", coordinatorMs);
@@ -176,8 +174,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
         if (hasResigned(state, ctx.self)) awaitLeader(state, ctx);
         else startElection(state, ctx);
       },
-      // If others still believed that it has resigned, they would announce themselves too, once the leader above both is
-      // gone.
+      // Otherwise others would announce themselves too, once the leader above both is gone.
       stand: (state, from, _message, ctx) => noteCandidate(state, from, ctx),
       inquire(state, from, _message, ctx) {
         include(state.resigned, from);

@@ -1,6 +1,4 @@
-/**
- * Properties, costs and roles of the bully election, in the terms of Coulouris et al. §15.3. Both versions share them.
- */
+/** Properties, costs and roles of the bully election, in the terms of Coulouris et al. §15.3. Both versions share them. */
 import type { NodeId, Property, TimerOf, Vocabulary, World } from "../../../core/protocol.ts";
 
 interface State {

@@ -52,11 +52,11 @@ describe("chang-roberts, the paper's: every run", () => {
     expect(shown(everyRun([0, 1, 2], { network: "bag" }))).toEqual(["violated", "E2 liveness", 9]);
   });
 
-  it("with a crash: E2 is violated", () => {
+  it("E2 is violated by a crash", () => {
     expect(shown(everyRun([0, 1, 2], { crashes: 1 }))).toEqual(["violated", "E2 liveness", 2]);
   });
 
-  it("with a lost message: E2 is violated", () => {
+  it("E2 is violated by a lost message", () => {
     expect(shown(everyRun([0, 1, 2], { losses: 1 }))).toEqual(["violated", "E2 liveness", 2]);
   });
 });

@@ -38,8 +38,8 @@ type State = ChangRoberts["state"];
 type Ctx = Context<ChangRoberts>;
 
 /**
- * Creates the textbook's Chang–Roberts election. @throws UsageError if an option is unknown, or at `init` if the ring
- * does not list every node once.
+ * Creates the textbook's Chang–Roberts election.
+ * @throws UsageError if an option is unknown, or at `init` if the ring does not list every node once.
  */
 export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<ChangRoberts> {
   const { ring } = changRobertsOptions.settle(given);

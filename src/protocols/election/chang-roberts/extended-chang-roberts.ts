@@ -68,8 +68,8 @@ type State = ExtendedChangRoberts["state"];
 type Ctx = Context<ExtendedChangRoberts>;
 
 /**
- * Creates the extended Chang–Roberts election. @throws UsageError if an option is unknown or out of range, or at `init`
- * if the ring does not list every node once.
+ * Creates the extended Chang–Roberts election.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
  */
 export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions>): Protocol<ExtendedChangRoberts> {
   const options = changRobertsOptions.settle(given);

@@ -300,7 +300,7 @@ export function epochBully(given?: Partial<EpochBullyOptions>): Protocol<EpochBu
       },
       confirm(state, from, { epoch, round }, ctx) {
         const { phase, promised } = state;
-        if (phase.is !== "leading" || epoch !== promised.epoch || round !== phase.round) return; // From an earlier round.
+        if (phase.is !== "leading" || epoch !== promised.epoch || round !== phase.round) return; // Of an earlier round.
         if (isConfirmed(state)) return; // One too many.
         include(phase.confirms, from);
         certify(state, ctx);

@@ -5,10 +5,7 @@ import { boundMs, type LeaseTimer, leaseOptions, requireLease } from "../../leas
 import { flag, type OptionsOf, optionTable, positive } from "../../options.ts";
 import { ranksOption } from "../parts/ranks.ts";
 
-/**
- * A promise to help no other node lead this epoch. Initially, each node has promised epoch 0, which has no leader, to
- * itself.
- */
+/** A promise to help no other node lead this epoch. Initially, each node has promised epoch 0, which has no leader, to itself. */
 export interface Pledge {
   epoch: number;
   to: NodeId;
@@ -37,9 +34,7 @@ export type EpochBully = {
     rank: number;
     /** Whether the node is a candidate. */
     isCandidate: boolean;
-    /**
-     * A higher node objected and then did not lead. Next time this node does not defer. Reset when it requests votes.
-     */
+    /** A higher node objected and then did not lead. Next time this node does not defer. Reset when it requests votes. */
     insists: boolean;
     /** Pre-votes in a row that got no majority of answers in time. Each one doubles all waits of the next election. */
     patience: number;

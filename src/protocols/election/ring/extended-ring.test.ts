@@ -274,10 +274,7 @@ describe("extended ring: the leader resigns", () => {
   });
 });
 
-/**
- * Explores every run within bounds on time. These nodes call, each once. Crashes are reported after the last
- * messages.
- */
+/** Explores every run within bounds on time. These nodes call, each once. Crashes are reported after the last messages. */
 const exploring = (nodes: number, callers: readonly NodeId[], more: Partial<ExploreOptions<ExtendedRing>> = {}) =>
   reaching(
     explore<ExtendedRing>({
@@ -310,7 +307,7 @@ describe("extended ring: a list without its caller, which only a Byzantine node 
 });
 
 describe("extended ring: every run", () => {
-  const title = "of %i nodes, where %j call, keeps E1, E2 and ends within bounds on time: %j";
+  const title = "E1 and E2 hold and every run ends within bounds on time: %i nodes, callers %j, %j";
   it.each<[number, number[], Partial<ExploreOptions<ExtendedRing>>, number]>([
     [3, [0], {}, 73],
     [3, [0, 1], {}, 2_936],

@@ -92,8 +92,8 @@ type State = ExtendedRing["state"];
 type Ctx = Context<ExtendedRing>;
 
 /**
- * Creates the extended ring election. @throws UsageError if an option is unknown or out of range, or at `init` if the
- * ring does not list every node once.
+ * Creates the extended ring election.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
  */
 export function extendedRing(given?: Partial<ExtendedRingOptions>): Protocol<ExtendedRing> {
   const options = ringOptions.settle(given);
@@ -354,18 +354,14 @@ const declared = (): Pick<Protocol<ExtendedRing>, "shapes" | "source" | "assumes
   costs,
 });
 
-/**
- * Every lap starts with its caller in the list, and no node suspects itself. Only a Byzantine node sends another list.
- */
+/** Every lap starts with its caller in the list, and no node suspects itself. Only a Byzantine node sends another list. */
 const holdsCaller = ({ caller, list: members }: Lap): boolean => members.some(({ node }) => node === caller);
 
 type Place = { number: number; caller: NodeId };
 const isSame = (a: Place, b: Place): boolean => a.number === b.number && a.caller === b.caller;
 const isAbove = (a: Place, b: Place): boolean => a.number > b.number || (a.number === b.number && a.caller > b.caller);
 
-/**
- * Whether the result is wrong: this node was skipped although it ranks higher, or the elected node has crashed since.
- */
+/** Whether the result is wrong: this node was skipped although it ranks higher, or the elected node has crashed since. */
 function isWrong(state: State, { list: members }: Coordinator, ctx: Ctx): boolean {
   const leader = highestOf(members) as Ranked;
   const wasSkipped = members.every(({ node }) => node !== ctx.self);

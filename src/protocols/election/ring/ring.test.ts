@@ -62,7 +62,7 @@ describe("ring, the book's: every run", () => {
   });
 });
 
-describe("ring, the book's: what it refuses", () => {
+describe("ring, the book's: invalid options", () => {
   it("rejects a ring that does not list every node once", () => {
     expect(() => ring({ ring: [0, 1, 1] }).init(1, [0])).toThrow("expected ring.ring to be every node once");
   });

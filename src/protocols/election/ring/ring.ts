@@ -45,8 +45,8 @@ type State = Ring["state"];
 type Ctx = Context<Ring>;
 
 /**
- * Creates the textbook's ring election. @throws UsageError if an option is unknown, or at `init` if the ring does not
- * list every node once.
+ * Creates the textbook's ring election.
+ * @throws UsageError if an option is unknown, or at `init` if the ring does not list every node once.
  */
 export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
   const options = ringOptions.settle(given);

@@ -1,4 +1,4 @@
-/** What runs under the channels of `join()`: every order over messages between members, in views that are entries of the log. */
+/** The stacks under the channels of `join()`: every order over messages between members, in views that are log entries. */
 import type { Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { text } from "../../../core/shape.ts";
 import { heartbeat, watching } from "../../membership/heartbeat.ts";
@@ -10,10 +10,10 @@ import { MAX_PAYLOAD_BYTES } from "../parts/group.ts";
 import { type LogViewSynchronyOptions, logViewSynchrony } from "../parts/log-views/log-view-synchrony.ts";
 import { stateTransfer } from "../parts/state-transfer/state-transfer.ts";
 
-/** `none` and `fifo` keep each sender's order at most; `causal` what depends on what; `total` is the same everywhere. */
+/** `none` and `fifo` preserve at most each sender's order, `causal` preserves causality, `total` is the same at all nodes. */
 export type Order = "none" | "fifo" | "causal" | "total" | "causal-total";
 
-/** An algorithm of channels, as members run it: on the wire it has this name. */
+/** An algorithm of channels, as members run it, with its name in messages. */
 export interface ChannelStack {
   readonly algorithm: string;
   readonly make: (options?: LogViewSynchronyOptions) => Protocol<Vocabulary>;
@@ -22,7 +22,10 @@ export interface ChannelStack {
 const carrier = logViewSynchrony as unknown as ViewCarrier<LogViewSynchronyOptions>;
 const anyText = text(MAX_PAYLOAD_BYTES);
 
-/** Where a message is settled once every member has it. With an agreed order it is settled when it has been delivered. */
+/**
+ * For orders where a message is stable once every member has it. With an agreed order, it is stable once it has been
+ * delivered.
+ */
 const prompt = ({ multicast, ...others }: LogViewSynchronyOptions): LogViewSynchronyOptions => ({
   ...others,
   multicast: { promptAcks: true, ...multicast },
@@ -45,7 +48,7 @@ export const channelStacks: Readonly<Record<Order, ChannelStack>> = {
   ),
 };
 
-/** The same with the service, and a failure detector. @param log may be another form of Raft. */
+/** Adds the service and a failure detector. @param log another form of Raft */
 export const channelSystem = (order: Order, log?: AnyMaker): System => ({
   ...withService(
     { detector: heartbeat, multicast: channelStacks[order].make },

@@ -1,14 +1,14 @@
-/** What multicasts promise, as their workload sees it: the orders, and that messages come once, of their senders, and to everybody. */
+/** Properties of multicasts, as seen by their workload: the orders, integrity, validity and agreement. */
 import type { NodeId, Property, World } from "../../../core/protocol.ts";
 import { eventually } from "../parts/group.ts";
 import { groupOf, type Letter, type MulticastWorkload, pastOf, type State, senderOf, viewOf } from "./workload.ts";
 
-/** Lists of fewer items are looked through each time: that is faster than to remember what was found. */
+/** Shorter lists are searched again each time, because that is faster than remembering results. */
 const SHORT = 32;
 
 /**
- * Whether something is so of every item of a list that only grows, or is replaced by another, in the light of a second such
- * list. What has been so of an item stays so, and is not asked again: a run looks after every step.
+ * Checks that a predicate holds for every item of a list that only grows or is replaced, given a second such list. An
+ * item that has satisfied the predicate is not checked again, because runs check the properties after every step.
  */
 function settles(): <T>(list: readonly T[], light: object, isSo: (item: T, place: number) => boolean) => boolean {
   const settled = new WeakMap<object, WeakMap<object, number>>();
@@ -24,14 +24,14 @@ function settles(): <T>(list: readonly T[], light: object, isSo: (item: T, place
 }
 
 interface Names {
-  /** Of each name, where it was delivered last. */
+  /** For each name, the index of its last delivery. */
   readonly places: Map<string, number>;
   length: number;
 }
 
 const indexed = new WeakMap<object, Names>();
 
-/** Deliveries by name; of long lists the index grows with them. */
+/** Deliveries by name. For long lists, the index grows with the list. */
 function namesOf({ delivered }: State): Names {
   const names = indexed.get(delivered) ?? { places: new Map<string, number>(), length: 0 };
   if (delivered.length >= SHORT) indexed.set(delivered, names);
@@ -40,7 +40,7 @@ function namesOf({ delivered }: State): Names {
   return names;
 }
 
-/** What comes before each letter in the order that is promised must have been delivered before it. */
+/** Every letter must be delivered after all letters that precede it in the promised order. */
 const keeps = (comesBefore: (earlier: string, later: string) => boolean) => {
   const everyLetter = settles();
   return ({ alive, state }: World<State>): boolean => {
@@ -68,7 +68,7 @@ const keeps = (comesBefore: (earlier: string, later: string) => boolean) => {
   };
 };
 
-/** By name, in which views a letter has been delivered, and whether by somebody who went on from there. */
+/** For each name: the views of its deliveries, and whether a delivering node continued to the next view. */
 type Found = ReadonlyMap<string, readonly { view: number; hasGoneOn: boolean }[]>;
 
 function foundAt(workloads: readonly State[]): Found {
@@ -83,13 +83,13 @@ function foundAt(workloads: readonly State[]): Found {
 }
 
 /**
- * Whether a letter of an earlier view that is missing should have been delivered. It need not if its sender was ejected
- * before it could be, or if that was before this node came: all else its company has delivered.
+ * Whether a missing letter of an earlier view should have been delivered. It need not be if its sender was ejected before
+ * it could be, or if that was before this node joined. All other members of that view have delivered it.
  */
 const isOwed = (found: readonly { view: number; hasGoneOn: boolean }[], letter: Letter, { since }: State): boolean =>
   found.some(({ view, hasGoneOn }) => view === letter.view || (hasGoneOn && since > 0 && view >= since));
 
-/** Whether a node has been in a view, and in the next. Of who has not, others know no more than that it is gone. */
+/** Whether a node was in a view and in the next one. If it was not, other nodes only know that it is gone. */
 const wentOn = ({ since, view: last }: State, view: number): boolean => since > 0 && since <= view && view < last;
 
 export const fifoOrder: Property<MulticastWorkload> = {
@@ -119,7 +119,7 @@ export const totalOrder: Property<MulticastWorkload> = {
 
 const everyPlace = settles();
 
-/** Without views, one has delivered what the other has, each once, and maybe some more after that. */
+/** Without views: whether the deliveries of one node are a prefix of the other's, without duplicates. */
 function isBehind(one: State, { delivered: theirs }: State): boolean {
   return (
     one.delivered.length <= theirs.length &&
@@ -130,7 +130,7 @@ function isBehind(one: State, { delivered: theirs }: State): boolean {
 const isPlain = (workload: State): boolean =>
   workload.view === 0 && workload.since === 0 && namesOf(workload).places.size === workload.delivered.length;
 
-/** What both have delivered they have delivered in the same order, and neither has left out anything before it. */
+/** Whether both nodes delivered their common messages in the same order, and neither omitted an earlier one. */
 function isSameOrder(one: State, other: State): boolean {
   if (isPlain(one) && isPlain(other) && (isBehind(one, other) || isBehind(other, one))) return true;
   const [ours, theirs] = [namesOf(one).places, namesOf(other).places];
@@ -139,7 +139,7 @@ function isSameOrder(one: State, other: State): boolean {
   return inCommon(one) === inCommon(other) && !isLeftOut(one, other, theirs) && !isLeftOut(other, one, ours);
 }
 
-/** Of the view that both are in, what is before something that both have; of views that both have gone through, anything. */
+/** Within a common view, a message before a common one must not be missing. In views that both nodes completed, none may be. */
 function isLeftOut(one: State, other: State, theirs: ReadonlyMap<string, number>): boolean {
   let isBeforeCommon = false;
   for (const { name, view } of one.delivered.toReversed()) {
@@ -163,7 +163,7 @@ export const integrity: Property<MulticastWorkload> = {
       const from = senderOf(name);
       if (!alive.includes(from)) return true;
       const { sent, since } = state(from);
-      // With views it may have been sent in an earlier life, of which the sender knows nothing.
+      // With views, it may have been sent in an earlier life that the sender has forgotten.
       return sent.includes(name) || (view > 0 && (since === 0 || viewOf(name) < since));
     };
     return alive.every((node) => {
@@ -183,7 +183,7 @@ export const validity: Property<MulticastWorkload> = eventually(
   "a node that has sent a message delivers it then or later; with views, unless it is ejected",
   ({ state }, node) => {
     const { sent, excused, delivered, view, since } = state(node);
-    if (view > 0 && since === 0) return true; // Outside: what it sends there waits until it is let in.
+    if (view > 0 && since === 0) return true; // Outside: messages sent now wait until the node is admitted.
     const { places } = namesOf(state(node));
     if (excused > 0) return sent.slice(excused).every((name) => places.has(name));
     return everyOwn(sent, delivered, (name) => places.has(name));
@@ -202,7 +202,7 @@ export const agreement: Property<MulticastWorkload> = eventually(
 
 const everyOther = settles();
 
-/** Views only grow: what is of an earlier one stays so. */
+/** Views only grow, so results for earlier views stay valid. */
 const hasAll = (one: State, { places }: Names, other: State): boolean =>
   one.view !== other.view ||
   everyOther(
@@ -234,5 +234,5 @@ export const virtualSynchrony: Property<MulticastWorkload> = {
   },
 };
 
-/** What every multicast promises, whatever its order. */
+/** Properties of every multicast, in any order. */
 export const delivery: readonly Property<MulticastWorkload>[] = [integrity, validity, agreement];

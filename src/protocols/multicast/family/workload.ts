@@ -1,7 +1,7 @@
 /**
- * The workload of a multicast: a node sends a number of messages, one after the other, and remembers what it has delivered. Each message
- * says what happened before it, so whether an order is kept (`properties.ts`) can be seen without a look at the protocol's own
- * numbers. For simulator and checker: what it remembers is never forgotten.
+ * The workload of a multicast: a node sends a number of messages, one after the other, and records its deliveries. Each
+ * message carries the names of the messages that happened before it, so `properties.ts` can check the orders without the
+ * protocol's own numbers. For simulator and checker only: the record is never pruned.
  */
 import type { Assembly, Parts, Wires } from "../../../core/assemble.ts";
 import type { CommandOf, Context, EventOf, NodeId, Property, Protocol, Vocabulary } from "../../../core/protocol.ts";
@@ -10,39 +10,43 @@ import { inPart, type OptionsOf, option, optionTable, positive } from "../../opt
 import { composed, joined, type System } from "../../system.ts";
 import { type GroupEvent, MAX_MEMBERS, type Multicast } from "../parts/layers.ts";
 
+/** Vocabulary of the multicast workload. */
 export type MulticastWorkload = {
   state: {
-    /** How many messages it is still to send. */
+    /** The number of messages left to send. */
     left: number;
-    /** Which groups this node is in, ascending. */
+    /** The groups that this node is in, ascending. */
     groups: number[];
-    /** Of its group, where there are views; otherwise 0. */
+    /** The current view of its group; 0 without views. */
     view: number;
-    /** The view from which on it has been in all of them; 0 where there are none, or before its first. */
+    /** The first view since it has been in every view. 0 without views, or before its first. */
     since: number;
-    /** The names of what it has sent, in that order. */
+    /** The names of its sent messages, in order. */
     sent: string[];
-    /** How many of them it had sent when it was ejected last: whether anybody delivers those nobody promises. */
+    /** The number of messages that it had sent at its last ejection. Their delivery is not guaranteed. */
     excused: number;
-    /** In the order of delivery, each with the view in which it was delivered. */
+    /** In the order of delivery, each with the view of its delivery. */
     delivered: Letter[];
   };
   timer: "pause";
-  command: /** Send so many messages more. */
+  command: /** Sends `messages` more messages. */
     | { type: "send"; messages: number }
     /** From the multicast. */
     | { type: "delivered"; payload: string }
     /** From a multicast with views. */
     | { type: "install"; view: number }
-    /** The same: others may have delivered something else in the view that this node has been ejected from. */
+    /** From a multicast with views. Others may have delivered other messages in the view that this node is ejected from. */
     | { type: "eject" };
   event:
     | { type: "said"; payload: string; group: number }
-    /** It has gone on to the next view, and this is what it has delivered in the one before. Names, ascending. */
+    /** The node has continued to the next view. `delivered`: the names of its deliveries in the view before, ascending. */
     | { type: "passed"; view: number; delivered: string[] };
 };
 
-/** `past`: the names of what happened before it was sent, its sender's earlier ones included; a text, since long runs have many. */
+/**
+ * `past`: the names of the messages that happened before it, including its sender's earlier ones. A string, because long
+ * runs have many.
+ */
 export type Letter = { name: string; view: number; past: string };
 
 export const pastOf = ({ past }: Letter): string[] => (past === "" ? [] : past.split(" "));
@@ -58,18 +62,20 @@ const workloadOptions = optionTable("workload", {
   ),
 });
 
+/** Options of `multicastWorkload()`. */
 export type MulticastWorkloadOptions = OptionsOf<typeof workloadOptions>;
 
 export type State = MulticastWorkload["state"];
 type Ctx = Context<MulticastWorkload>;
 
+/** Creates the workload of a multicast. @throws UsageError if an option is unknown or out of range. */
 export function multicastWorkload(given?: Partial<MulticastWorkloadOptions>): Protocol<MulticastWorkload> {
   const { pauseMs, groups } = workloadOptions.settle(given);
 
   const groupsOf = (self: NodeId): number[] =>
     groups.length === 0 ? [0] : groups.flatMap((members, group) => (members.includes(self) ? [group] : []));
 
-  /** Where there is one group, a node that has delivered a message has delivered all that happened before it, or that was seen. */
+  /** The known messages. With one group, a node that has delivered a message has delivered all that happened before it. */
   function knownTo({ sent, delivered }: State): Set<string> {
     const known = new Set(sent);
     for (const letter of delivered) {
@@ -144,8 +150,8 @@ const namesIn = (view: number, delivered: readonly Letter[]): string[] =>
   delivered.flatMap((letter) => (letter.view === view ? [letter.name] : []));
 
 /**
- * Names of messages: whose it is, which of its messages, the view in which it was sent and the group, as in `0.2/3@1`. The
- * last two are left out where they are 0.
+ * Creates the name of a message from its sender, its number, its view and its group, as in `0.2/3@1`. View and group are
+ * omitted if they are 0.
  */
 const nameOf = (from: NodeId, number: number, view: number, group: number): string =>
   `${from}.${number}${view === 0 ? "" : `/${view}`}${group === 0 ? "" : `@${group}`}`;
@@ -158,7 +164,7 @@ function after(mark: string, name: string): number {
   return at < 0 ? 0 : Number.parseInt(name.slice(at + 1), 10);
 }
 
-/** What a workload hears of a multicast, with views or without. */
+/** The commands and events that a workload exchanges with a multicast, with views or without. */
 interface Heard extends Vocabulary {
   command: CommandOf<Multicast>;
   event: EventOf<Multicast> | GroupEvent;
@@ -179,6 +185,7 @@ function workloadWires(multicast: Protocol<Vocabulary>): Wires<{ workload: Multi
   };
 }
 
+/** Vocabulary of a multicast with a workload. */
 export type MulticastWithWorkload<M extends Vocabulary> = Assembly<{ workload: MulticastWorkload; multicast: M }>;
 
 export interface WorkloadOptions {
@@ -186,8 +193,8 @@ export interface WorkloadOptions {
 }
 
 /**
- * The system with a workload at every node. Its algorithm is the part `multicast`.
- * @param properties what the deliveries should keep.
+ * Adds a workload to every node of a system whose algorithm is the part `multicast`.
+ * @param properties the properties that deliveries must satisfy.
  */
 export const withMulticastWorkload =
   <P extends Parts, O extends object>(
@@ -205,7 +212,7 @@ export const withMulticastWorkload =
     })(options);
   };
 
-/** A multicast with a workload at every node, and what the deliveries should keep. */
+/** Creates a multicast with a workload at every node. @param properties the properties that deliveries must satisfy */
 export const multicastWithWorkload = <M extends Vocabulary>(
   multicast: Protocol<M>,
   properties: readonly Property<MulticastWorkload>[],

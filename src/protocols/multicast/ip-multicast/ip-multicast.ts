@@ -1,16 +1,17 @@
 /**
- * Reliable multicast over IP multicast: a message goes out once, in one datagram, and acknowledgements ride on whatever is
- * sent anyway. Who finds that it lacks a message asks for it, and anybody who has it may answer.
+ * Reliable multicast over IP multicast: a message is sent once, in one datagram, and acknowledgements are piggybacked on
+ * other messages. A node that detects a missing message requests it, and any node that has it may reply.
  * Coulouris et al. §15.4.2; back-off, suppression and session messages as in Floyd, Jacobson, Liu, McCanne & Zhang, "A
  * Reliable Multicast Framework for Light-weight Sessions and Application Level Framing", IEEE/ACM ToN 1997 (SRM).
  *
- * Assumes   no crashes, unless `views` stands beside it; datagrams may be lost, doubled and overtaken, but not for ever.
- * Safety    integrity: every message at most once, and only what was sent; validity: a sender delivers its own; messages of
- *           one sender in the order of sending; nobody keeps more than a window of anybody's messages, or while the group
- *           changes more than twice the window and what may wait for it.
- * Liveness  agreement: what one has delivered, everybody delivers in the end; then nothing is kept any more.
- * Cost      one datagram a multicast where others speak too; one acknowledgement of each of the N − 1 others after a pause;
- *           for each loss one negative acknowledgement and one repair.
+ * Assumes   no crashes, unless it runs together with `views`; datagrams may be lost, duplicated and reordered, but not
+ *           forever.
+ * Safety    integrity: every message is delivered at most once, and only if it was sent; validity: a sender delivers its
+ *           own; messages of one sender are delivered in the order of sending; a node keeps at most a window of each
+ *           sender's messages, or while the group changes, at most twice the window plus the waiting messages.
+ * Liveness  agreement: a message that one node delivers is eventually delivered by all; then no message is kept any more.
+ * Cost      one datagram per multicast if other nodes send too; one acknowledgement from each of the N − 1 others after a
+ *           pause; one negative acknowledgement and one repair for each loss.
  */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { type Shape, text } from "../../../core/shape.ts";
@@ -39,7 +40,7 @@ import {
 
 type Group<P> = World<State<P>>;
 
-/** Pairs of nodes that are in the same view. */
+/** Whether a predicate holds for all pairs of nodes in the same view. */
 function everyPair<P>({ alive, state }: Group<P>, holds: (a: State<P>, b: State<P>) => boolean): boolean {
   const inside = alive.map((node) => state(node)).filter(({ phase }) => phase !== "outside");
   return inside.every((a) => inside.every((b) => a.view !== b.view || holds(a, b)));
@@ -92,7 +93,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
       holds: ({ alive, state }) =>
         alive.every((node: NodeId) => {
           const { phase, streams, waiting }: State<P> = state(node);
-          // While the group changes, what it was told to fill is kept beyond what it had received.
+          // While the group changes, a node also keeps the messages that it must obtain, beyond those it has received.
           const most = phase === "open" ? bounds.windowMessages : 2 * reachOf(bounds);
           return waiting.length <= bounds.maxWaiting && streams.every(({ kept }) => kept.length <= most);
         }),
@@ -149,7 +150,11 @@ export type { IpMulticast, IpMulticastOptions } from "./vocabulary.ts";
 
 const MAX_PAYLOAD_BYTES = 65_536;
 
-/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+/**
+ * Creates reliable multicast over IP multicast.
+ * @param payload the shape of the messages: text, or messages of the layer above
+ * @throws UsageError if an option is unknown or out of range
+ */
 export function ipMulticast<P = string>(
   given?: Partial<IpMulticastOptions>,
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<P>,
@@ -159,11 +164,11 @@ export function ipMulticast<P = string>(
   const repairs = repairing<P>(options);
   const changes = viewChanges<P>(talks, repairs);
 
-  /** True if the message is new. Too far ahead it is dropped, and will be repaired: nobody needs room for more than a window. */
+  /** Returns true if the message is new. A message beyond the window is dropped and repaired later, which bounds the buffer. */
   function take(state: State<P>, sender: number, number: number, content: P, ctx: Ctx<P>): boolean {
     const stream = state.streams[sender] as Stream<P>;
     const room = state.phase === "open" ? options.windowMessages : reachOf(options);
-    // A node that was silenced late may hold more than there was room for here: what the cut takes is taken.
+    // A node that blocked later may hold more than fits here. Messages of the cut are accepted anyway.
     const most = Math.max(stream.freed + room, state.fill?.cut[sender] ?? 0);
     if (!isMissing(stream, number) || number > most) return false;
     keep(stream, number, content);
@@ -172,7 +177,7 @@ export function ipMulticast<P = string>(
     return true;
   }
 
-  /** After a message: S = R + 1 has been delivered, S > R + 1 or an acknowledgement above R has shown a loss. */
+  /** After a message: S = R + 1 has been delivered; S > R + 1 or an acknowledgement above R has shown a loss. */
   function settle(state: State<P>, ctx: Ctx<P>): void {
     repairs.look(state, ctx);
     changes.sayIfFilled(state, ctx);

@@ -1,7 +1,7 @@
 /**
- * What is missing and how it is made good. A gap is asked for after a random wait, unless somebody else asks meanwhile; its
- * sender answers at once, or when it is asked for again another in turn, since the node that asks may not hear the sender; and
- * everybody else who has the message answers after a random wait, unless somebody else does meanwhile.
+ * Detects and repairs losses. A node requests a gap after a random wait, unless another node requests it first. The
+ * sender answers at once. If the request is repeated, other nodes are asked in turn, because the sender may be
+ * unreachable. All other nodes that have the message answer after a random wait, unless another node answers first.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import { haveSpoken, isMissing, keptAt } from "./sessions.ts";
@@ -24,7 +24,7 @@ export function repairing<P>(options: IpMulticastOptions) {
   const { nackMs, repairMs } = options;
   const asking = patience(options.repeatMs, options.maxRepeatMs, options.maxRepeats);
 
-  /** Whether something is missing that nobody has asked for. What is not missing is not looked at again. */
+  /** Whether a message is missing that no node has requested. Received messages are not checked again. */
   function hasNewGap(state: State<P>, sender: number): boolean {
     const stream = state.streams[sender] as Stream<P>;
     stream.requested = Math.max(stream.requested, receivedOf(state, sender));
@@ -35,7 +35,7 @@ export function repairing<P>(options: IpMulticastOptions) {
   const isWhole = (state: State<P>): boolean =>
     state.streams.every(({ acks, known }) => (acks[state.me] as number) >= known);
 
-  /** After anything that may have shown a gap, or closed one. */
+  /** Runs after any event that may have shown or closed a gap. */
   function look(state: State<P>, ctx: Ctx<P>): void {
     if (isWhole(state)) return beAtEase(state, ctx);
     if (!state.isNacking && state.streams.some((_stream, sender) => hasNewGap(state, sender))) {
@@ -59,7 +59,7 @@ export function repairing<P>(options: IpMulticastOptions) {
     for (const stream of state.streams) stream.noticed = 0;
   }
 
-  /** The timer `nack`: asks for what nobody has asked for. */
+  /** The timer `nack`: requests the missing messages that no node has requested. */
   function ask(state: State<P>, ctx: Ctx<P>): void {
     state.isNacking = false;
     const wanted: Wanted[] = [];
@@ -70,7 +70,7 @@ export function repairing<P>(options: IpMulticastOptions) {
     }
     sendNack(state, wanted, ctx);
     askAgainLater(state, ctx);
-    look(state, ctx); // There may be more than one message takes, or newer ones.
+    look(state, ctx); // There may be more than fits into one request, or newer ones.
   }
 
   /** The timer `again`. */
@@ -92,10 +92,10 @@ export function repairing<P>(options: IpMulticastOptions) {
     ctx.setTimer("again", [waitMs, 1.5 * waitMs]);
   }
 
-  /** Puts what is missing from `from` to `last` on the list, as much as is the sender's share of it. Up to where it got. */
+  /** Adds the missing messages from `from` to `last` to the list, up to the sender's share. Returns the last number covered. */
   function addWanted(state: State<P>, wanted: Wanted[], sender: number, from: number, last: number): number {
     const stream = state.streams[sender] as Stream<P>;
-    // Nobody's messages wait until all of another's have come. Where more senders lack something than fit, the rest come later.
+    // All senders get a share, so that no sender waits for another. If too many senders have gaps, the rest follow later.
     const behind = state.streams.filter(({ acks, known }) => (acks[state.me] as number) < known).length;
     let room = Math.max(1, Math.floor(MAX_WANTED / behind));
     for (let number = from; number <= last; number++) {
@@ -110,10 +110,8 @@ export function repairing<P>(options: IpMulticastOptions) {
     return last;
   }
 
-  /**
-   * The sender has it for sure, but may not be heard here: a node that asks again asks the others in turn. If the group changes
-   * because the sender has crashed, those who have it take turns.
-   */
+  // The sender has the message, but it may be unreachable: repeated requests ask the other nodes in turn. If the group changes
+  // because the sender has crashed, the holders of the message take turns.
   function askedFirst({ members, me, fill, attempts }: State<P>, sender: number): NodeId {
     if (fill !== null && fill.holders.length > 0)
       return fill.holders[(sender + attempts) % fill.holders.length] as NodeId;
@@ -127,7 +125,7 @@ export function repairing<P>(options: IpMulticastOptions) {
     haveSpoken(state);
   }
 
-  /** Somebody asks: this node answers, and does not ask for the same itself. */
+  /** Handles a request: this node answers, and does not request the same messages itself. */
   function heed(state: State<P>, wanted: readonly Wanted[], ctx: Ctx<P>): void {
     for (const { sender: of, from, to, at } of wanted) {
       const sender = state.members.indexOf(of);
@@ -142,11 +140,11 @@ export function repairing<P>(options: IpMulticastOptions) {
       stream.requested = requested;
     }
     if (!state.streams.some((_stream, sender) => hasNewGap(state, sender))) forgetNack(state, ctx);
-    if (isAskedAgain(state, wanted)) state.isAskingAgain = false; // By somebody else: the wait begins anew.
+    if (isAskedAgain(state, wanted)) state.isAskingAgain = false; // By another node: the wait starts again.
     askAgainLater(state, ctx);
   }
 
-  /** Whether this node would ask again for something, and all of it has just been asked for. */
+  /** Whether another node has just requested everything that this node would request again. */
   function isAskedAgain(state: State<P>, wanted: readonly Wanted[]): boolean {
     let isAnything = false;
     for (const [sender, stream] of state.streams.entries()) {
@@ -184,14 +182,14 @@ export function repairing<P>(options: IpMulticastOptions) {
     haveSpoken(state);
   }
 
-  /** The timer `repair`: sends what nobody else has sent; what was sent before this wait may be asked for again. */
+  /** The timer `repair`: sends repairs that no other node has sent. Messages repaired earlier may be requested again. */
   function repair(state: State<P>, ctx: Ctx<P>): void {
     const before = state.repairs;
     state.isRepairing = false;
     state.repairs = [];
     for (const { sender, number } of before) {
       const kept = keptAt(state.streams[sender] as Stream<P>, number);
-      if (kept === null) continue; // All have it.
+      if (kept === null) continue; // All members have it.
       if (kept.repair === "owed") {
         sendRepair(state, sender, number, kept, ctx);
         state.repairs.push({ sender, number });
@@ -200,13 +198,13 @@ export function repairing<P>(options: IpMulticastOptions) {
     restBetweenRepairs(state, ctx);
   }
 
-  /** Somebody else has repaired it. */
+  /** Another node has repaired it. */
   function spare(stream: Stream<P>, number: number): void {
     const kept = keptAt(stream, number);
     if (kept?.repair === "owed") kept.repair = "recent";
   }
 
-  /** Something that was missing has come: what still is need not wait as long any more. */
+  /** A missing message has arrived. The remaining requests need not wait as long. */
   function takeHeart(state: State<P>, ctx: Ctx<P>): void {
     state.attempts = 0;
     if (

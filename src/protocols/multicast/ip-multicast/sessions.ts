@@ -1,8 +1,8 @@
 /**
- * What nodes say of what they have: acknowledgements ride on every message, and who has nothing to send says them alone.
- * From them follows what is stable, so is freed, and so how much more its sender may send. Who knows of something that is
- * not stable speaks again and again: so the loss of the last message shows, and that of the last acknowledgement. When all
- * is stable, nobody speaks.
+ * Acknowledgements and session messages. Acknowledgements are piggybacked on every message, and a node without messages
+ * sends them alone. They determine which messages are stable and can be freed, and so how much more the sender may send.
+ * A node that knows of an unstable message sends session messages repeatedly, so a loss of the last message or the last
+ * acknowledgement is detected. Once all messages are stable, no node sends.
  */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
@@ -17,8 +17,8 @@ import {
   type Stream,
 } from "./vocabulary.ts";
 
-// The messages of each member: what is kept of them, what is missing, what is stable. Numbers are places in an array that
-// begins after what has been freed, so nothing is searched for on the usual path.
+// The messages of each member: kept, missing and stable ones. Numbers are indexes into an array that starts after the
+// freed messages, so the usual path needs no search.
 
 const emptyStream = <P>(members: number): Stream<P> => ({
   acks: Array<number>(members).fill(0),
@@ -32,7 +32,7 @@ const emptyStream = <P>(members: number): Stream<P> => ({
   overdue: 0,
 });
 
-/** The state of a node in a view that has just begun, or outside of all of them. What waits goes with it. */
+/** The state of a node at the beginning of a view, or outside of all views. Waiting messages are carried over. */
 export function stateIn<P>(self: NodeId, view: number, members: NodeId[], waiting: P[]): State<P> {
   return {
     phase: members.length === 0 ? "outside" : "open",
@@ -60,7 +60,7 @@ export function stateIn<P>(self: NodeId, view: number, members: NodeId[], waitin
 export const keptAt = <P>({ kept, freed }: Stream<P>, number: number): Kept<P> | null =>
   kept[number - freed - 1] ?? null;
 
-/** Not received; those that have been freed have been. */
+/** Not received. Freed messages have been received. */
 export const isMissing = <P>(stream: Stream<P>, number: number): boolean =>
   number > stream.freed && keptAt(stream, number) === null;
 
@@ -70,7 +70,7 @@ export function keep<P>(stream: Stream<P>, number: number, payload: P): void {
   stream.known = Math.max(stream.known, number);
 }
 
-/** R goes up to the next gap. */
+/** R advances to the next gap. */
 export function advance<P>(state: State<P>, sender: number): void {
   const stream = state.streams[sender] as Stream<P>;
   let received = stream.acks[state.me] as number;
@@ -92,7 +92,7 @@ export function tell<P>(state: State<P>, sender: number, number: number, payload
   ctx.emit({ type: "delivered", from, payload, id: `${from}.${number}` });
 }
 
-/** Nobody will ask for it any more, and it has been delivered here. Acknowledgements free many at a time. */
+/** Frees messages that are delivered here and stable, so that no node requests them. Acknowledgements free many at a time. */
 function free<P>(stream: Stream<P>): Kept<P>[] {
   const upTo = Math.min(stream.stable, stream.delivered);
   if (upTo <= stream.freed) return [];
@@ -101,7 +101,7 @@ function free<P>(stream: Stream<P>): Kept<P>[] {
   return freed;
 }
 
-/** What is stable follows from what all have acknowledged. Whether it has grown. */
+/** Derives the stable messages from all acknowledgements. Returns whether their number has grown. */
 function settleStable<P>(stream: Stream<P>): boolean {
   let least = stream.acks[0] as number;
   for (const ack of stream.acks) if (ack < least) least = ack;
@@ -110,7 +110,7 @@ function settleStable<P>(stream: Stream<P>): boolean {
   return true;
 }
 
-/** Up to here every member has received all, says somebody who knows. */
+/** Another node reports that all members have received all messages up to `told`. */
 function learnStable<P>(stream: Stream<P>, told: number): boolean {
   if (told <= stream.stable) return false;
   for (let member = 0; member < stream.acks.length; member++)
@@ -119,14 +119,14 @@ function learnStable<P>(stream: Stream<P>, told: number): boolean {
   return true;
 }
 
-/** Everything that a node sends says what it has received. */
+/** Notes that this node has sent a message. Every message carries its acknowledgements. */
 export function haveSpoken<P>(state: State<P>): void {
   state.fresh = 0;
   state.hasRequest = false;
   state.hasSpoken = true;
 }
 
-/** How much a payload is: a character counts one, a number eight. */
+/** The size of a payload: 1 per character, 8 per number. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 8;
@@ -172,14 +172,14 @@ export function sessions<P>(options: IpMulticastOptions) {
     state.talk = "none";
   }
 
-  /** Whatever has waited long for something to happen need not wait so long for the next. */
+  /** After progress, waits start from their shortest duration again. */
   function goOn(state: State<P>): void {
     if (state.repeats === 0) return;
     state.repeats = 0;
     if (state.talk === "later") state.talk = "none";
   }
 
-  /** The timer `session`. Who has sent something meanwhile has said it all, and waits anew. */
+  /** The timer `session`. A node that has sent a message meanwhile has acknowledged with it, and only waits again. */
   function talk(state: State<P>, ctx: Ctx<P>): void {
     state.talk = "none";
     if (!state.hasSpoken && isUrged(state)) speak(state, false, ctx);
@@ -190,14 +190,14 @@ export function sessions<P>(options: IpMulticastOptions) {
     keepTalking(state, ctx);
   }
 
-  /** A message of another has come that was not known yet. `isAlone`: all before it is stable. */
+  /** Counts a new message from another node. `isAlone`: all messages before it are stable. */
   function count(state: State<P>, isAlone: boolean, ctx: Ctx<P>): void {
     state.fresh += 1;
     const isDue = state.fresh >= ackEvery || (isAlone && options.promptAcks);
     if (options.sessions && isDue) speak(state, false, ctx);
   }
 
-  /** What a member says that it has received. */
+  /** Handles a member's acknowledgements. */
   function hear(state: State<P>, member: number, acks: readonly number[], ctx: Ctx<P>): void {
     for (let sender = 0; sender < acks.length; sender++) {
       const stream = state.streams[sender] as Stream<P>;
@@ -214,12 +214,12 @@ export function sessions<P>(options: IpMulticastOptions) {
     if (learnStable(state.streams[sender] as Stream<P>, stable)) release(state, sender, ctx);
   }
 
-  /** What has been received here may have been all that was missing anywhere. While the group changes, that does not count. */
+  /** A message received here may have been the last missing one. While the group changes, this does not count. */
   function settle(state: State<P>, sender: number, ctx: Ctx<P>): void {
     if (state.promised === null && settleStable(state.streams[sender] as Stream<P>)) release(state, sender, ctx);
   }
 
-  /** More is stable than before: it is freed, and where it is one's own, there is room for more. */
+  /** Frees messages that became stable. If they are this node's own, there is room for more. */
   function release(state: State<P>, sender: number, ctx: Ctx<P>): void {
     const freed = free(state.streams[sender] as Stream<P>);
     goOn(state);
@@ -231,7 +231,7 @@ export function sessions<P>(options: IpMulticastOptions) {
 
   const hasRoom = (state: State<P>, payload: P): boolean => {
     const { known, stable } = own(state);
-    if (known === stable) return true; // However large it is.
+    if (known === stable) return true; // No matter how large it is.
     return known - stable < windowMessages && state.unstableBytes + sizeOf(payload) <= windowBytes;
   };
 
@@ -247,7 +247,7 @@ export function sessions<P>(options: IpMulticastOptions) {
       multicast(state, state.waiting.shift() as P, ctx);
   }
 
-  /** There will be no room in this view any more: what has waited for it is of this view, and goes out now. */
+  /** This view will have no more room: messages that waited for it belong to this view and are sent now. */
   function sayAll(state: State<P>, ctx: Ctx<P>): void {
     for (const payload of state.waiting.splice(0)) multicast(state, payload, ctx);
   }
@@ -262,12 +262,12 @@ export function sessions<P>(options: IpMulticastOptions) {
     ctx.broadcast({ type: "data", view, number, stable: stream.stable, acks: receivedVector(state), payload });
     haveSpoken(state);
     deliverUpTo(state, me, number, ctx);
-    settle(state, me, ctx); // There may be nobody else.
+    settle(state, me, ctx); // There may be no other member.
     goOn(state);
     keepTalking(state, ctx);
   }
 
-  /** Who asks is answered if this node knows of more. */
+  /** Answers a request for acknowledgements if this node knows more. */
   function answer(state: State<P>, { acks, stable, asks }: Message<P, "session">): void {
     if (!asks) return;
     const knowsMore = state.streams.some(

@@ -1,6 +1,6 @@
 /**
- * How the group changes. First everybody stands still, says what it has received and acknowledges nothing more; then each
- * gets what others have, up to a cut that all agree on; then all deliver up to there, forget the rest, and begin anew with
+ * View changes. First all members block: they report the messages that they have received and acknowledge no more. Then
+ * each member obtains missing messages up to an agreed cut. Then all deliver up to the cut, discard the rest, and start
  * the next view.
  */
 import { InvariantViolation } from "../../../core/errors.ts";
@@ -19,16 +19,16 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
       state.promised = receivedVector(state);
       ctx.emit({ type: "blocked" });
     }
-    state.fill = null; // Of an earlier round.
+    state.fill = null; // From an earlier round.
     ctx.emit({ type: "flushed", round, received: receivedVector(state) });
   }
 
-  /** Who is outside has nothing to get: its first view begins empty. */
+  /** A node outside obtains nothing: its first view starts empty. */
   function fill(state: State<P>, { round, cut, holders }: Command<P, "fill">, ctx: Ctx<P>): void {
     if (state.phase === "outside") return ctx.emit({ type: "filled", round });
     if (isOfAnotherGroup(state, cut)) return;
     state.fill = { round, cut, holders };
-    repairs.beAtEase(state, ctx); // The node that was asked before may have left: this asks anew, and at once.
+    repairs.beAtEase(state, ctx); // The node that was asked before may have left, so this requests again at once.
     for (const [sender, stream] of state.streams.entries()) {
       stream.known = Math.max(stream.known, cut[sender] as number);
       stream.noticed = stream.known;
@@ -49,7 +49,9 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
 
   const isOfAnotherGroup = ({ members }: State<P>, cut: readonly number[]): boolean => cut.length !== members.length;
 
-  /** @throws InvariantViolation if this node does not hold the cut, or has delivered more: others would have delivered otherwise. */
+  /**
+   * @throws InvariantViolation if this node lacks messages of the cut, or has delivered more than other members will.
+   */
   function change(state: State<P>, { view, members, cut }: Command<P, "change">, ctx: Ctx<P>): void {
     if (state.phase !== "outside") {
       if (!isCutOf(state, cut))
@@ -65,8 +67,8 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
   }
 
   /**
-   * What was not delivered is forgotten, with what waited for room in that view: an order above counts it there. What has
-   * been sent since the group began to change, or outside, waits for the next view.
+   * Discards undelivered messages and those that waited for room in this view: an order above counts them in this view.
+   * Messages sent since the change began, or outside, wait for the next view.
    */
   function eject(state: State<P>, ctx: Ctx<P>): void {
     if (state.phase === "open") state.waiting = [];

@@ -1,4 +1,4 @@
-/** The words of ip-multicast: its state, what is sent and said, and which messages make no sense. */
+/** The vocabulary of ip-multicast: its state, messages and events, and checks for invalid messages. */
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable, oneOf, type Shape, type Shapes, struct } from "../../../core/shape.ts";
 import { count, flag, type OptionsOf, option, optionTable, positive, whole } from "../../options.ts";
@@ -49,23 +49,27 @@ export const ipMulticastOptions = optionTable(
   },
 );
 
+/** Options of `ipMulticast()`. */
 export type IpMulticastOptions = OptionsOf<typeof ipMulticastOptions>;
 
-/** How far a member may be ahead of the slowest: when the group changes, it says what has waited for its window, too. */
+/**
+ * How far a member may be ahead of the slowest one. When the group changes, it also sends the messages that wait for its
+ * window.
+ */
 export const reachOf = ({ windowMessages, maxWaiting }: Pick<IpMulticastOptions, "windowMessages" | "maxWaiting">) =>
   windowMessages + maxWaiting;
 
 /**
- * How many of its own that are not stable a member is sure to take, however long they are: one, and those that wait.
- * @throws UsageError
+ * The number of a member's own unstable messages that always fit, regardless of their size: one, and those that wait.
+ * @throws UsageError if an option is unknown or out of range.
  */
 export const sureRoom = (given: Partial<IpMulticastOptions> | undefined): number =>
   ipMulticastOptions.settle(given).maxWaiting + 1;
 
-/** Waits that grow twofold up to a bound, and perhaps end. */
+/** Waits that double up to a bound, and may end. */
 interface Patience {
   waitMs(times: number): number;
-  /** One time more, as long as that makes a difference. */
+  /** Counts one more repetition, until further ones make no difference. */
   next(times: number): number;
   isOver(times: number): boolean;
 }
@@ -79,45 +83,45 @@ export function patience(firstMs: number, maxMs: number, maxRepeats: number | nu
   };
 }
 
-/** It asks again at even intervals, so that runs repeat themselves. */
+/** Repeats requests at even intervals, so that the states of runs repeat. */
 export const evenly: Partial<IpMulticastOptions> = { repeatMs: 50, maxRepeatMs: 50, sessionMs: 50, maxSessionMs: 50 };
 
-/** A message that is kept, be it held back or until all members have it. */
+/** A message in the buffer: held back, or kept until all members have it. */
 export interface Kept<P> {
   payload: P;
-  /** `owed`: somebody has asked for it, and this node will send it unless another does. `recent`: it has just been sent. */
+  /** `owed`: requested, and this node will send it unless another does. `recent`: just sent. */
   repair: "none" | "owed" | "recent";
 }
 
-/** The messages of one member, numbered from 1, as this node knows of them. */
+/** The messages of one member, numbered from 1, as known to this node. */
 export interface Stream<P> {
-  /** Up to which number each member has received all, in the order of the members; this node's own entry is R. */
+  /** For each member, in the order of `members`: it has received all messages up to this number. This node's own entry is R. */
   acks: number[];
-  /** All members have received all up to here. */
+  /** All members have received all messages up to this number. */
   stable: number;
-  /** Delivered up to here. It is R, unless the group is about to change. */
+  /** The last delivered number: R, unless the group is changing. */
   delivered: number;
-  /** The highest number that anybody has spoken of. */
+  /** The highest number that any node has mentioned. */
   known: number;
-  /** All up to here are stable, delivered, and kept no more. */
+  /** All messages up to this number are stable, delivered and freed. */
   freed: number;
-  /** From number `freed` + 1; null where one is missing. */
+  /** Messages from number `freed` + 1; null for missing ones. */
   kept: (Kept<P> | null)[];
-  /** When `nack` runs out: those that are missing up to here are asked for. Later ones may just be late. */
+  /** When `nack` expires, missing messages up to this number are requested. Later ones may just be delayed. */
   noticed: number;
-  /** Of the missing ones up to here all have been asked for, by this node or another. */
+  /** All missing messages up to this number have been requested, by this node or another. */
   requested: number;
-  /** When `again` runs out: those that are still missing up to here are asked for once more. */
+  /** When `again` expires, missing messages up to this number are requested again. */
   overdue: number;
 }
 
-/** A message by its sender's place among the members, and its number. */
+/** Identifies a message by its sender's index among the members, and its number. */
 export interface Place {
   sender: number;
   number: number;
 }
 
-/** So many messages of one sender are asked for; `at`: who should answer at once. */
+/** A range of requested messages of one sender. `at`: the node that should answer at once. */
 export interface Wanted {
   sender: NodeId;
   from: number;
@@ -125,46 +129,50 @@ export interface Wanted {
   at: NodeId;
 }
 
+/** Vocabulary of reliable multicast over IP multicast. */
 export interface IpMulticast<P = string> {
   state: {
-    /** `outside`: of every view. `blocked`: the group is about to change. */
+    /** `outside`: in no view. `blocked`: the group is changing. */
     phase: "outside" | "open" | "blocked";
     view: number;
-    /** Of the present view, ascending. */
+    /** The members of the current view, ascending. */
     members: NodeId[];
-    /** This node's own place among them; −1 outside. */
+    /** This node's index among them; −1 outside. */
     me: number;
-    /** By member. */
+    /** One per member. */
     streams: Stream<P>[];
     /** Sent by the user and not multicast yet. */
     waiting: P[];
-    /** How much of this node's own is not stable. */
+    /** The total size of this node's unstable messages. */
     unstableBytes: number;
     /** Which timers run. */
     isNacking: boolean;
     isAskingAgain: boolean;
     isRepairing: boolean;
-    /** Whether the timer `session` runs, and for what: to acknowledge soon, or to speak of what is not stable. */
+    /** Whether the timer `session` runs, and for what: to acknowledge soon, or to report unstable messages. */
     talk: "none" | "soon" | "later";
-    /** How many messages of others have come since this node last said what it has. */
+    /** The number of other nodes' messages received since this node last acknowledged. */
     fresh: number;
-    /** Somebody who does not know that all is stable, or lacks a message, has asked. */
+    /** A node that lacks a message, or does not know that all are stable, has asked for acknowledgements. */
     hasRequest: boolean;
-    /** Since `session` was armed. */
+    /** Whether this node has sent a message since `session` was armed. */
     hasSpoken: boolean;
-    /** How often in a row, without a step forward, it has asked again, and has spoken of what is not stable. */
+    /** The number of repeated requests, and of session messages about unstable messages, since the last progress. */
     attempts: number;
     repeats: number;
-    /** Messages that somebody has asked for, and of which `repair` is not "none". */
+    /** Requested messages whose `repair` is not "none". */
     repairs: Place[];
-    /** While the group is about to change: what this node is to get before. `holders`: who has the cut of each member's. */
+    /**
+     * While the group changes: the messages that this node must obtain first. `holders`: the nodes that hold the cut, by
+     * member.
+     */
     fill: { round: number; cut: number[]; holders: NodeId[] } | null;
-    /** R as it was when the group began to change; null while it does not. */
+    /** R when the group began to change. Null while it does not. */
     promised: number[] | null;
   };
-  message: /** A multicast: S, what is stable of the sender's messages, and R of every member. */
+  message: /** A multicast: S, the sender's stable number, and R of every member. */
     | { type: "data"; view: number; number: number; stable: number; acks: number[]; payload: P }
-    /** The same from a node that has it. `acks` are those of the node that repairs. */
+    /** A repair by a node that has the message. `acks` belong to the repairing node. */
     | {
         type: "repair";
         view: number;
@@ -175,32 +183,32 @@ export interface IpMulticast<P = string> {
         payload: P;
       }
     | { type: "nack"; view: number; acks: number[]; wanted: Wanted[] }
-    /** `asks`: whether a node that knows more should say so. */
+    /** `asks`: whether a node that knows more should reply. */
     | { type: "session"; view: number; acks: number[]; stable: number[]; asks: boolean };
-  timer: /** Until messages that are missing are requested for. */
+  timer: /** Requests missing messages. */
     | "nack"
-    /** Until they are asked for again. */
+    /** Requests them again. */
     | "again"
-    /** Until what others miss is sent, unless somebody else has sent it. */
+    /** Sends a repair, unless another node has sent it. */
     | "repair"
     | "session";
   command:
     | Multicast<P>["command"]
-    /** The group is about to change: says what has been received; delivers nothing more. */
+    /** The group is changing: reports the received messages and delivers no more. */
     | { type: "flush"; round: number }
-    /** Get all up to the cut, which `holders` have: by member, in the order of the present view. */
+    /** Obtains all messages up to the cut from `holders`. Both are listed by member, in the order of the current view. */
     | { type: "fill"; round: number; cut: number[]; holders: NodeId[] }
-    /** Deliver up to the cut; the next view begins. */
+    /** Delivers up to the cut and starts the next view. */
     | { type: "change"; view: number; members: NodeId[]; cut: number[] }
     | { type: "eject" };
   event:
     | Multicast<P>["event"]
-    /** There is no room for it: neither in the window nor among those that wait. */
+    /** The window and the queue of waiting messages are full. */
     | { type: "refused"; payload: P }
-    /** This number of the node's own messages of the present view has been received by all its members. */
+    /** All members have received this node's own messages of the current view up to this number. */
     | { type: "stable"; count: number }
     | GroupEvent
-    /** R of every member of the present view, in the order of the members; empty outside. */
+    /** R of every member of the current view, in the order of the members; empty outside. */
     | { type: "flushed"; round: number; received: number[] }
     | { type: "filled"; round: number };
 }
@@ -209,7 +217,7 @@ export type State<P> = IpMulticast<P>["state"];
 export type Ctx<P> = Context<IpMulticast<P>>;
 export type Message<P, T extends IpMulticast["message"]["type"]> = Extract<IpMulticast<P>["message"], { type: T }>;
 
-/** In one negative acknowledgement. */
+/** The maximum number of messages in one negative acknowledgement. */
 export const MAX_WANTED = 64;
 
 const vector = list(natural, MAX_MEMBERS);
@@ -236,35 +244,35 @@ export const receivedOf = <P>(state: State<P>, sender: number): number => state.
 export const receivedVector = <P>({ streams, me }: State<P>): number[] => streams.map(({ acks }) => acks[me] as number);
 
 /**
- * What a node says to the others that it has received. While the group changes that is no more than it had before: what
- * comes later may be beyond the cut, and then nobody delivers it, although all of them have it.
+ * The numbers that a node acknowledges. While the group changes, they do not grow: later messages may be beyond the cut,
+ * and then no member delivers them even if all have them.
  */
 export const acknowledged = <P>(state: State<P>): number[] => state.promised ?? receivedVector(state);
 
-// Messages that are dropped: of other views, of strangers, and such as nobody who follows the protocol sends. A number is
-// bounded by what this node has received, since nobody is more than its reach ahead of the slowest.
+// Dropped messages: from other views, from non-members, and messages that no correct node sends. Numbers are bounded by
+// this node's received ones, because no correct node is further than its reach ahead of the slowest.
 
 type Bounds = Pick<IpMulticastOptions, "windowMessages" | "maxWaiting">;
 
-/** Late, early, or not of a member. What is early will be repaired. */
+/** Late, early, or from a non-member. Early messages will be repaired. */
 export const isOfAnotherView = <P>({ phase, view, members }: State<P>, of: number, from: NodeId): boolean =>
   phase === "outside" || of !== view || !members.includes(from);
 
-/** Acknowledges what cannot have been sent. */
+/** Acknowledges messages that cannot have been sent. */
 function isAbsurdVector<P>(state: State<P>, bounds: Bounds, acks: readonly number[]): boolean {
   return acks.length !== state.members.length || acks.some((ack, sender) => ack > highestOf(state, sender, bounds));
 }
 
-/** The highest number that a member can have used; this node's own it knows. */
+/** The highest number that a member can have used. This node knows its own exactly. */
 const highestOf = <P>(state: State<P>, sender: number, bounds: Bounds): number =>
   receivedOf(state, sender) + (sender === state.me ? 0 : reachOf(bounds));
 
-/** Whether the next view can begin with that cut: this node holds all of it, and has delivered nothing beyond. */
+/** Whether the next view can start with this cut: this node holds all of it and has delivered nothing beyond. */
 export const isCutOf = <P>(state: State<P>, cut: readonly number[]): boolean =>
   cut.length === state.members.length &&
   cut.every((last, sender) => receivedOf(state, sender) >= last && (state.streams[sender]?.delivered ?? 0) <= last);
 
-/** A data message or a repair: `from` is whose message it is. */
+/** Checks a data message or a repair. `from`: the original sender. */
 export function isAbsurdMessage<P>(
   state: State<P>,
   bounds: Bounds,

@@ -9,9 +9,10 @@ import { type ViewSynchrony, type ViewSynchronyOptions, viewSynchrony } from "..
 import { MAX_PAYLOAD_BYTES } from "./group.ts";
 import { type Over, over } from "./layers.ts";
 
-// The orders over a carrier with views: when the group changes, what is on its way is brought to an end first, the same way at all
-// members that continue (the flush), so that no member waits for one that has gone. An order multicasts only what its carrier is sure to
-// take, no matter how long that takes; what is sent beyond that waits, and more is refused before anything of it has been sent.
+// Orders over a carrier with views. When the group changes, messages in flight are completed first, in the same way at
+// all surviving members (the flush), so that no member waits for a departed one. An order multicasts only what its
+// carrier is certain to accept, no matter how long that takes. Further messages wait, and any more are refused before any
+// part has been sent.
 
 type Carried<U extends { state: object; message: { type: string } }> = Over<U, ViewSynchrony<MessageOf<U>>>;
 type FlushFifo<P = string> = Carried<Fifo<P>>;
@@ -19,18 +20,18 @@ type FlushCausal<P = string> = Carried<Causal<P>>;
 export type FlushIsis<P = string> = Carried<Isis<P>>;
 export type FlushCausalTotal<P = string> = Over<Isis<P>, Carried<Causal<MessageOf<Isis<P>>>>>;
 
-/** Of the carrier. */
+/** The carrier's options. */
 interface CarrierOptions {
   readonly multicast?: Partial<Omit<IpMulticastOptions, "begin">>;
 }
 
-/** Carries the messages of an order in views. */
+/** A carrier of an order's messages in views. */
 export type ViewCarrier<O extends CarrierOptions> = <P>(options: O, payload: Shape<P>) => Protocol<ViewSynchrony<P>>;
 
-/** In no view at first, and what is sent waits where the carrier has no room. */
+/** Starts outside of any view. Messages wait while the carrier has no room. */
 const carried = ({ multicast }: CarrierOptions) => ({ begin: "outside", room: sureRoom(multicast) }) as const;
 
-/** Every order over that carrier, with those options of it. */
+/** Every order over the carrier with these options. */
 export const ordersOver = <O extends CarrierOptions>(carrier: ViewCarrier<O>, options: O) => ({
   fifo: <P>(payload: Shape<P>): Protocol<FlushFifo<P>> =>
     over(fifo(carried(options), payload), (body) => carrier(options, body)),

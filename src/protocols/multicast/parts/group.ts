@@ -1,25 +1,25 @@
 /**
- * What every order keeps of its group, and what it does when the group changes. Alone over links the group is all nodes and
- * stays so; a carrier with views says who is in it (`layers.ts`), and everything is counted anew in each view.
+ * The group state of every order, and its reactions to changes of the group. Directly over links, the group consists of
+ * all nodes and is fixed. A carrier with views reports the members (`layers.ts`), and all counters restart in each view.
  */
 import type { LeadsTo, NodeId, Property, StateOf, View, Vocabulary, World } from "../../../core/protocol.ts";
 import { natural, nullable, oneOf } from "../../../core/shape.ts";
 import { type OptionsOf, option, optionTable, withFixed } from "../../options.ts";
 import type { GroupEvent, Refusal } from "./layers.ts";
 
-/** What a node's picture shows of its hold-back queue: enough to read, however long the queue is. */
+/** The number of held-back messages in a node's view. It is limited, so that the view stays readable. */
 const MAX_SHOWN = 16;
 
 export const heldIds = <Message>(queue: readonly Message[], idOf: (message: Message) => string): string[] =>
   queue.slice(0, MAX_SHOWN).map(idOf);
 
-// Which messages have come of which sender, in little room: numbers without a gap are one number.
+// Compact sets of received messages: numbers without a gap are stored as one number.
 
 export type Received = {
   from: NodeId;
-  /** All messages up to this one, which count from 1. */
+  /** All messages from 1 up to this number. */
   upTo: number;
-  /** Beyond a gap, ascending. */
+  /** Numbers beyond a gap, ascending. */
   beyond: number[];
 };
 
@@ -34,7 +34,7 @@ export const areReceived = (all: readonly Received[], others: readonly Received[
     [upTo, ...beyond].every((number) => number === 0 || isReceived(all, from, number)),
   );
 
-/** The same with one more, which is not among them yet; senders ascend. */
+/** Adds a number that is not in the set yet. Senders are ascending. */
 export function received(all: readonly Received[], from: NodeId, number: number): Received[] {
   const before = all.find((each) => each.from === from) ?? { from, upTo: 0, beyond: [] };
   const beyond = [...before.beyond, number].sort((a, b) => a - b);
@@ -44,7 +44,8 @@ export function received(all: readonly Received[], from: NodeId, number: number)
   return [...others, { from, upTo, beyond }].sort((a, b) => a.from - b.from);
 }
 
-// Liveness of one node: it holds, or comes to hold, unless the node crashes. Timers that run for ever do not hide it.
+// Liveness of one node: the condition holds or eventually holds, unless the node crashes. Recurring timers do not mask
+// violations.
 
 export const eventually = <V extends Vocabulary>(
   name: string,
@@ -53,21 +54,24 @@ export const eventually = <V extends Vocabulary>(
 ): LeadsTo<V> => ({ name, claim, when: "leadsTo", given: (world, node) => !holds(world, node), holds });
 
 export interface Group<P> {
-  /** 0 where no view has been installed. */
+  /** 0 if no view has been installed. */
   view: number;
-  /** Ascending, this node among them; empty outside. */
+  /** Ascending, including this node; empty outside. */
   members: NodeId[];
-  /** `changing`: nothing can be multicast until the next view. `outside`: this node is in no view. */
+  /** `changing`: multicasts are blocked until the next view. `outside`: this node is in no view. */
   membership: "member" | "changing" | "outside";
-  /** What the user has sent when nothing could be multicast, or the carrier had no room. */
+  /** Messages sent by the user while multicasts were blocked or the carrier had no room. */
   waiting: P[];
-  /** How many messages of its own, of this view, its carrier has brought to all members; 0 where it does not say. */
+  /**
+   * The number of its own messages of this view that all members have, according to its carrier. 0 if the carrier does
+   * not report it.
+   */
   stable: number;
 }
 
 export const MAX_PAYLOAD_BYTES = 65_536;
 
-/** So much of what the user sends waits, before more is refused. */
+/** The maximum number of waiting messages. Further ones are refused. */
 const MAX_WAITING = 1_000;
 
 const orderOptions = (owner: string, least: number) =>
@@ -86,14 +90,15 @@ const orderOptions = (owner: string, least: number) =>
     },
   );
 
+/** Options of an order over a carrier. */
 export type OrderOptions = OptionsOf<ReturnType<typeof orderOptions>>;
 
 /**
- * The group in which a node begins, and whether there is room for one message more.
- * @param each how many messages of its own each of an order's multicasts takes, sooner or later.
+ * The initial group of a node, and a function that checks whether there is room for another message.
+ * @param each the number of carrier messages per multicast of the order.
  */
 export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: string, each = 1) {
-  // Its carrier sets them.
+  // The carrier sets these options.
   const { begin, room } = withFixed(["begin", "room"], () => orderOptions(owner, each).settle(given));
   return {
     group(self: NodeId, peers: readonly NodeId[]): Group<P> {
@@ -102,22 +107,22 @@ export function beginning<P>(given: Partial<OrderOptions> | undefined, owner: st
         ? { ...rest, members: [], membership: "outside" }
         : { ...rest, members: [self, ...peers].sort((a, b) => a - b), membership: "member" };
     },
-    /** What it still owes for those that it has sent counts, too. */
+    /** Also counts messages that the order still has to send for earlier multicasts. */
     hasRoom: (sent: number, { stable }: Group<P>): boolean => room === null || (sent + 1) * each - stable <= room,
   };
 }
 
 interface Order<P, S, C> {
-  /** For one more of this node's own. */
+  /** Room for one more multicast of this node. */
   hasRoom(state: S, self: NodeId): boolean;
   multicast(payload: P, state: S, ctx: C): void;
-  /** The end of a view: delivers what all who go on still deliver of it, in the same order everywhere. */
+  /** Ends a view: delivers the messages that all surviving members still deliver, in the same order everywhere. */
   finish(state: S, ctx: C): void;
-  /** Forgets what was of the view before; `members` are those of the new one. */
+  /** Resets the state of the previous view. `members` already lists the new members. */
   renew(state: S): void;
 }
 
-/** What an order does when its user sends and when its group changes. */
+/** The reactions of an order to sends of its user and to changes of its group. */
 export function groupCommands<
   P,
   S extends Group<P>,
@@ -150,7 +155,7 @@ export function groupCommands<
     },
     eject(state: S, _command: object, ctx: C): void {
       Object.assign(state, { members: [], membership: "outside", stable: 0 });
-      order.renew(state); // What was not delivered here, others may have delivered in another order.
+      order.renew(state); // Others may have delivered the undelivered messages in another order.
       ctx.emit({ type: "ejected" });
     },
     stable(state: S, { count }: { count: number }, ctx: C): void {
@@ -160,7 +165,7 @@ export function groupCommands<
   };
 }
 
-/** How a node stands, for pictures: `held` are the messages of its hold-back queue. */
+/** A node's view, for drawings. `held`: the messages of its hold-back queue. */
 export function standing<M>(
   { membership, view }: Group<unknown>,
   held: readonly M[],
@@ -171,13 +176,13 @@ export function standing<M>(
   return { role, held: heldIds(held, idOf), ...(view > 0 ? { term: view } : {}) };
 }
 
-/** Whether something is true of any two alive members of the same view. */
+/** Whether a predicate holds for any two alive members of the same view. */
 const betweenMembers = <S extends Group<unknown>>(
   world: World<S>,
   isTrue: (one: S, other: S, others: NodeId) => boolean,
 ): boolean => world.alive.every((node) => withMembers(world, node, isTrue));
 
-/** Whether something is true of a node and each alive member of its view, itself among them. */
+/** Whether a predicate holds for a node and each alive member of its view, including itself. */
 export function withMembers<S extends Group<unknown>>(
   { alive, state }: World<S>,
   node: NodeId,
@@ -193,11 +198,11 @@ export function withMembers<S extends Group<unknown>>(
   );
 }
 
-/** Whether one vector is at least another in every place. */
+/** Whether one vector is at least the other in every component. */
 export const covers = (one: readonly number[], other: readonly number[]): boolean =>
   other.every((count, place) => count <= (one[place] ?? 0));
 
-/** Takes a message into the hold-back queue and delivers all that is next: each delivery may make way for another. */
+/** Adds a message to the hold-back queue and delivers all deliverable ones. Each delivery may enable another. */
 export function holdBack<M>(
   heldBack: M[],
   received: M,
@@ -215,7 +220,7 @@ interface Holding extends Group<unknown> {
   heldBack: readonly unknown[];
 }
 
-/** What an order promises whose nodes count the messages of each member that they have delivered. */
+/** Properties of an order that counts the delivered messages of each member. */
 export const countingProperties = <S extends Holding>(
   deliveredOf: (state: S, node: NodeId) => number,
   counts: (state: S) => readonly number[],

@@ -1,6 +1,6 @@
 /**
- * The layers of a multicast: an order stands over what carries its messages, which may stand over something else. What a
- * layer takes and what it says is the same for all of them, so that any stands over any (`over.ts`).
+ * The layers of a multicast: an order runs over a carrier of its messages, which may run over another layer. All layers
+ * have the same commands and events, so that any layer can run over any other.
  */
 import { assemble, type Wires } from "../../../core/assemble.ts";
 import { InvariantViolation } from "../../../core/errors.ts";
@@ -22,29 +22,29 @@ import type {
 import { list, natural, type Shape, type Shapes, variants } from "../../../core/shape.ts";
 import { contexts, mapped, withContext } from "../../contexts.ts";
 
-/** What every layer offers. `payload` is text from a user, or a message of the layer above. */
+/** The interface of every layer. `payload` is text from a user, or a message of the layer above. */
 export interface Multicast<P = string> extends Vocabulary {
   command: { type: "send"; payload: P };
-  /** `id` names a message of this layer in its view. A sender delivers its own, too. */
+  /** `id` identifies a message of this layer in its view. A sender delivers its own messages too. */
   event: { type: "delivered"; from: NodeId; payload: P; id: string };
 }
 
-/** There is no room for it, and nothing of it has been sent: said by layers whose group may stand still. */
+/** The message did not fit, and no part of it has been sent. Emitted by layers whose group may be blocked. */
 export type Refusal<P> = { type: "refused"; payload: P };
 
-/** What a layer says of its group to the one above it, after all that it has delivered before. */
+/** Group changes that a layer reports to the layer above it, after all its earlier deliveries. */
 export type GroupEvent =
-  /** The group is about to change: nothing can be multicast until the next of these. */
+  /** The group is changing: multicasts are blocked until the next event of these types. */
   | { type: "blocked" }
   /**
-   * The group has changed, and this node is in it. What has been delivered so far is all there was of the view before, the
-   * same at every member that was in that one and is in this one.
+   * The group has changed, and this node is a member. All deliveries of the previous view are complete, and they are the
+   * same at every member of both views.
    */
   | { type: "installed"; view: number; members: NodeId[] }
-  /** This node is in the group no more. Others may have delivered less, more or in another order than it had at the end. */
+  /** This node is no longer in the group. Others may have delivered fewer, more, or reordered messages. */
   | { type: "ejected" };
 
-/** The same as the layer above takes it; and how many of its own multicasts of this view all members have. */
+/** The same events as commands for the layer above, and the number of its own multicasts of this view that all members have. */
 export type GroupCommand =
   | { type: "block" }
   | { type: "install"; view: number; members: NodeId[] }
@@ -60,20 +60,20 @@ export const groupCommandShapes: Shapes<GroupCommand> = {
   stable: { count: natural },
 };
 
-// An assembly as one layer: its commands, events and replies are those of its parts, without their wrapping. What the face does not
-// name passes between the parts only.
+// An assembly as one layer: its commands, events and replies are the unwrapped ones of its parts. Everything that the
+// face does not list passes only between the parts.
 
-// Inside, handlers are looked up by name; the types of the parts and of the whole keep callers honest.
+// Handlers are looked up by name. The types of the parts and of the whole keep callers type-safe.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 
 interface Face {
-  /** By type: the part that a command goes to, and as what; null where it goes nowhere. */
+  /** For each command type: the part that handles it, and the command for that part. Null if it is dropped. */
   readonly commands: Readonly<Record<string, (command: Any, self: NodeId) => { part: string; body: Tagged } | null>>;
   readonly shapes: object;
-  /** What the world hears of what a part emits. */
+  /** The outward event for an event of a part. Null if there is none. */
   event(part: string, body: Any): Tagged | null;
-  /** The world hears of a step when its messages have been sent: a layer that passes a message on before it delivers it does so. */
+  /** Emits events after the step's messages have been sent, for layers that must forward a message before they deliver it. */
   readonly afterStep?: true;
 }
 
@@ -86,7 +86,7 @@ export function asLayer<V extends Vocabulary>(
   { commands, shapes, event, afterStep }: Face,
 ): Protocol<V> {
   const whole = assembly as Any;
-  /** What a step has said, by the context of its node. */
+  /** The events of the current step, by the context of the node. */
   const said = new WeakMap<object, { heard: Any; until: Any }[]>();
   const outward = contexts((ctx) => {
     const events: { heard: Any; until: Any }[] = [];
@@ -116,18 +116,21 @@ export function asLayer<V extends Vocabulary>(
   };
 }
 
-/** Of all parts together. */
+/** The replies of all parts together. */
 function repliesOf({ shapes }: Any): object {
   const variants = Object.values<Any>(shapes.reply ?? {}).flatMap(({ body }) => Object.entries<Any>(body.variants));
   return Object.fromEntries(variants.map(([type, { fields }]) => [type, fields]));
 }
 
-// One multicast over another: what the upper broadcasts, the lower multicasts; what the lower delivers, the upper receives.
-// The upper's own copy of a message is its own business, as with plain links, and what it sends to a single node goes there
-// directly. The whole is a multicast again, so that layers stack. A message is kept by both layers and on the way: nobody
-// changes it once it has been broadcast or received.
+// One multicast over another: the upper layer's broadcasts are multicast by the lower, and the lower's deliveries are
+// received by the upper. The upper layer handles its own copy of a message itself, as over plain links. Its messages to a
+// single node go there directly. The result is a multicast again, so layers can be stacked. Both layers and the network
+// share the same message object: it must not be modified after it has been broadcast or received.
 
-/** The type bag of `over(upper, lower)`: commands, events and replies are the layers' own, everything else is wrapped in its layer's name. */
+/**
+ * Vocabulary of `over(upper, lower)`: commands, events and replies are unwrapped, everything else is wrapped with its
+ * layer's name.
+ */
 export type Over<U extends Vocabulary, L extends Vocabulary> = {
   state: { upper: StateOf<U>; lower: StateOf<L> };
   message: InLayer<"upper", MessageOf<U>> | InLayer<"lower", MessageOf<L>>;
@@ -138,7 +141,7 @@ export type Over<U extends Vocabulary, L extends Vocabulary> = {
   reply: ReplyOf<U> | ReplyOf<L>;
 };
 type InLayer<N extends string, Body> = [Body] extends [never] ? never : { type: N; body: Body };
-/** What the upper is told when the lower speaks of the group. */
+/** The upper layer's command for each group event of the lower one. */
 const told: { readonly [K in GroupEvent["type"] | "stable"]: GroupCommand["type"] } = {
   blocked: "block",
   installed: "install",
@@ -146,7 +149,7 @@ const told: { readonly [K in GroupEvent["type"] | "stable"]: GroupCommand["type"
   stable: "stable",
 };
 
-/** @param lower makes a `Multicast` for payloads of the shape of what the upper broadcasts. */
+/** Stacks one multicast on another. @param lower creates a `Multicast` for the upper layer's messages */
 export function over<U extends Vocabulary, L extends Vocabulary>(
   upper: Protocol<U>,
   lower: (payload: Shape<MessageOf<U>>) => Protocol<L>,
@@ -154,7 +157,7 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   const above = upper as Any;
   const below = lower(variants((above.shapes.message ?? {}) as Shapes<Any>)) as Any;
   const news = Object.entries(told).filter(([, command]) => Object.hasOwn(above.command ?? {}, command));
-  // Of the group the upper speaks itself. What is stable concerns the layer above it, too.
+  // The upper layer reports the group itself. Stability also concerns the layer above it.
   const inner = new Set(["delivered", ...news.map(([event]) => event)].filter((event) => event !== "stable"));
 
   const wires: Wires<Any> = {
@@ -162,8 +165,8 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
     lower: {
       delivered: ({ from, payload }: Any, give: Any) => give("upper", { type: HEARD, from, message: payload }),
       refused() {
-        // An order that has been told its carrier's room never comes here. It counts the message as sent: all that came
-        // after it would wait for it, everywhere and for ever.
+        // Not possible if the order knows its carrier's room. The order counts the message as sent, so all later messages
+        // would wait for it forever, at all nodes.
         const text = `${below.name} has no room for a message of ${above.name}, which has not been told how much there is`;
         throw new InvariantViolation("layer-refused", text);
       },
@@ -183,7 +186,7 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
       ...mapped(above.command ?? {}, () => to("upper")),
     } as Face["commands"],
     shapes: { ...otherShapes, ...above.shapes.command },
-    // What passes between the layers is not for the world.
+    // Messages between the layers stay internal.
     event: (of, event) => ((of === "upper" ? event.type === MULTICAST : inner.has(event.type)) ? null : event),
     afterStep: true,
   });
@@ -194,17 +197,20 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
   };
 }
 
-/** The upper's picture. What the lower holds back, messages of the upper and not of its user, bears the lower's name. */
+/**
+ * The upper layer's view. The lower layer's held-back messages belong to the upper layer and not to its user, so they are
+ * prefixed with the lower layer's name.
+ */
 function seenTogether(upper: View, lowerName: string, { held = [] }: View): View {
   if (held.length === 0) return upper;
   return { ...upper, held: [...(upper.held ?? []), ...held.map((id) => `${lowerName} ${id}`)] };
 }
 
-/** Names that no layer has. */
+/** Names that no layer uses. */
 const MULTICAST = "multicast:";
 const HEARD = "heard:";
 
-/** The upper as a part: what it broadcasts is an event, and what others have broadcast comes as a command. */
+/** The upper layer as a part: its broadcasts become events, and other nodes' broadcasts arrive as commands. */
 function carried(upper: Any): Any {
   const inward = contexts((ctx) => ({
     broadcast: (message: Any) => ctx.emit({ type: MULTICAST, message } as Any),

@@ -1,8 +1,8 @@
 /**
- * Total order by the replicated log of a coordination service: what is sent is said in a group of the service, and delivered where the
- * log has it. A node whose session ends is in no view until its next one has entered, and is delivered what is said meanwhile, as it has
- * missed nothing; what the log did not take from it any more is said again then. Only where a snapshot took it past a part of the log is
- * it ejected, and comes in as a newcomer.
+ * Total order by the replicated log of a coordination service: messages are log entries in a group of the service,
+ * delivered in log order. A node whose session ends is in no view until its next session has entered, but still receives
+ * the group's messages, so it misses none. Its own messages that the log did not accept are then sent again. Only if a
+ * snapshot took it past a part of the log is it ejected and joins as a newcomer.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { problem, type Shape, type Shapes, text } from "../../../core/shape.ts";
@@ -13,23 +13,23 @@ import type { GroupEvent, Multicast, Refusal } from "./layers.ts";
 
 export type LogOrder<P = string> = {
   state: {
-    /** `entering`: it has asked to enter, and hears of nothing before that stands in the log. `inside`: it follows the group from there on. */
+    /** `entering`: it has requested to enter and ignores earlier log entries. `inside`: it follows the group from there on. */
     membership: "outside" | "entering" | "inside" | "left";
-    /** Of this run of the node; null while it has none. */
+    /** The session of this run of the node. Null while it has none. */
     session: SessionId | null;
-    /** Numbers the times at which it has entered in this run. */
+    /** Counts the entries into the group in this run. */
     wait: number;
     /** 0 outside. */
     view: number;
-    /** Of the view; this node need not be among them. */
+    /** The members of the view. This node need not be among them. */
     members: NodeId[];
-    /** Whether it is, as it has entered last. */
+    /** Whether this node, as it last entered, is a member. */
     isMember: boolean;
-    /** How many words of this time of its being a member it has put to the log. */
+    /** The number of messages that it has submitted to the log in this membership. */
     numbered: number;
-    /** Said, and not delivered yet. */
+    /** Sent and not delivered yet. */
     undelivered: P[];
-    /** Sent while nothing could be said. */
+    /** Sent while no message could be submitted. */
     waiting: P[];
   };
   command: Multicast<P>["command"] | { type: "leave" } | GroupUpdate;
@@ -51,7 +51,7 @@ const logOrderOptions = optionTable("multicast", {
 
 export type LogOrderOptions = OptionsOf<typeof logOrderOptions>;
 
-/** So much of what the user sends waits, before more is refused. */
+/** The maximum number of waiting messages. Further ones are refused. */
 const MAX_WAITING = 1_000;
 
 export function logOrder<P = string>(
@@ -63,11 +63,11 @@ export function logOrder<P = string>(
   type Ctx = Context<LogOrder<P>>;
 
   const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
-  /** Leaving a group in which it is not changes nothing, but it takes a session. */
+  /** Leaving a group has no effect for a non-member, but it creates a session. */
   const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
   const isEnding = ({ membership }: State): boolean => membership === "left";
 
-  /** As another member than before. */
+  /** Enters as a new member. */
   function enter(state: State, ctx: Ctx): void {
     state.isMember = false;
     if (state.session === null) return askForSession(ctx);
@@ -82,7 +82,7 @@ export function logOrder<P = string>(
     ask({ type: "say", name, wait, number, to: null, text: JSON.stringify(message) }, ctx);
   }
 
-  /** It is a member: what the log did not take before, and what has waited. */
+  /** The node has become a member: submits messages that the log did not accept before, and waiting ones. */
   function sayAll(state: State, ctx: Ctx): void {
     state.numbered = 0;
     state.undelivered.push(...state.waiting.splice(0));
@@ -113,7 +113,7 @@ export function logOrder<P = string>(
         enter(state, ctx);
       },
       over(state, { session }, ctx) {
-        if (session !== state.session || isEnding(state)) return; // Of an earlier life.
+        if (session !== state.session || isEnding(state)) return; // From an earlier life.
         state.session = null;
         enter(state, ctx);
       },
@@ -142,7 +142,7 @@ export function logOrder<P = string>(
         Object.assign(state, { membership: "inside", view, members: nodes, isMember: isOwn });
         ctx.emit({ type: "installed", view, members: [...nodes] });
         if (isOwn && !isMember) sayAll(state, ctx);
-        else if (isMember && !isOwn && session !== null) enter(state, ctx); // It was not this node that has left.
+        else if (isMember && !isOwn && session !== null) enter(state, ctx); // Another member of this node has left.
       },
       said(state, { name: of, from, text: said, revision }, ctx) {
         if (of !== name || state.membership !== "inside") return;
@@ -172,7 +172,7 @@ const commandShapes = <P>(payload: Shape<P>): Shapes<LogOrder<P>["command"]> => 
   ...groupUpdateShapes,
 });
 
-/** It comes from another node, so it may be anything: what is not a payload is nobody's message. */
+/** Messages come from another node, so they may contain anything. Invalid payloads are ignored. */
 function read<P>(said: string, payload: Shape<P>): P | null {
   try {
     const message: unknown = JSON.parse(said);

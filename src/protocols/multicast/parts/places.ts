@@ -1,4 +1,4 @@
-/** A queue by place: a number, and of equal numbers the id of who proposed it. No two places are equal. */
+/** A queue ordered by position: a number, with ties broken by the id of the proposer. No two positions are equal. */
 import type { NodeId } from "../../../core/protocol.ts";
 
 export type Place = { place: number; proposer: NodeId };
@@ -6,14 +6,14 @@ export type Place = { place: number; proposer: NodeId };
 export const isAfter = (a: Place, b: Place): boolean =>
   a.place > b.place || (a.place === b.place && a.proposer > b.proposer);
 
-/** Moves what stands at one place to another; the queue ascends before and after. */
+/** Moves an item to another position. The queue is ascending before and after. */
 export function move<T extends Place>(queue: T[], from: Place, to: Place): T {
   const [moved] = queue.splice(indexOf(queue, from), 1) as [T];
   queue.splice(indexOf(queue, to), 0, Object.assign(moved, to));
   return moved;
 }
 
-/** Where a place is, or would be. By halves: of thousands that are held back only a few are looked at. */
+/** The index of a position, or its insertion index. Uses binary search, because queues may hold thousands of messages. */
 function indexOf(queue: readonly Place[], place: Place): number {
   let [low, high] = [0, queue.length];
   while (low < high) {

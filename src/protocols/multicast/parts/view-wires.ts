@@ -1,4 +1,4 @@
-/** Between what carries the messages of a group and what agrees on its views. */
+/** The wires between the carrier of a group's messages and the agreement on its views. */
 import type { WireTable } from "../../system.ts";
 
 export const viewWires: WireTable = {
@@ -14,5 +14,5 @@ export const viewWires: WireTable = {
   },
 };
 
-/** Events of the multicast that are not between the parts only. */
+/** Events of the multicast that are not internal to the parts. */
 export const multicastEvents = ["delivered", "refused", "stable", "blocked", "installed", "ejected"];

@@ -1,7 +1,7 @@
 /**
- * FIFO multicast as a lecture has it: S and R both begin at 0, a message carries S before S is raised, and is delivered
- * when S = R + 1. The first message of each sender carries 0 and is never delivered: kept because the checker refutes it.
- * The right form is `../fifo.ts`.
+ * FIFO multicast as presented in a lecture: S and R both start at 0, a message carries S before S is incremented, and is
+ * delivered when S = R + 1. The first message of each sender carries 0 and is never delivered. The variant is kept
+ * because the checker refutes it. The correct form is `../fifo.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { natural, text } from "../../../core/shape.ts";
@@ -13,9 +13,9 @@ type FifoAsLectured = {
   state: {
     /** S. */
     sent: number;
-    /** Ascending, this node among them. */
+    /** Ascending, including this node. */
     members: NodeId[];
-    /** R, of each member, in the order of `members`. */
+    /** R of each member, in the order of `members`. */
     delivered: number[];
     heldBack: Message[];
   };
@@ -34,7 +34,7 @@ export function fifoAsLectured(given?: Record<never, never>): Protocol<FifoAsLec
   const isNext = ({ members, delivered }: State, { from, number }: Message): boolean =>
     number === (delivered[members.indexOf(from)] ?? 0) + 1;
 
-  /** Everybody's message comes this way, the sender's own too. */
+  /** Handles all messages, including the sender's own. */
   function receive(state: State, message: Message, ctx: Ctx): void {
     holdBack(
       state.heldBack,

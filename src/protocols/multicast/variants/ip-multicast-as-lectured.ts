@@ -1,7 +1,8 @@
 /**
- * Reliable multicast over IP multicast as a lecture has it: S and R both begin at 0, a message carries S before it is raised,
- * and a node that has delivered R delivers R + 1. So the first message of each sender, which carries 0, is a duplicate to
- * everybody, its sender included: kept because the checker refutes it. The right form is `../ip-multicast/ip-multicast.ts`.
+ * Reliable multicast over IP multicast as presented in a lecture: S and R both start at 0, a message carries S before it
+ * is incremented, and a node that has delivered R delivers R + 1. So all nodes, including the sender, treat the first
+ * message of each sender, which carries 0, as a duplicate. The variant is kept because the checker refutes it. The
+ * correct form is `../ip-multicast/ip-multicast.ts`.
  */
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
 import { list, natural, text } from "../../../core/shape.ts";
@@ -15,12 +16,12 @@ export type IpMulticastAsLectured = {
     next: number;
     /** R_g^q for each member q: the number of its last message that was delivered here. */
     delivered: number[];
-    /** By number, for nodes that lack one. */
+    /** Sent messages by number, for nodes that lack one. */
     sent: string[];
   };
   message:
     | { type: "data"; number: number; acks: number[]; payload: string }
-    /** “I have lost messages of yours, from this one on.” */
+    /** Requests the receiver's messages from this number on, because they are lost. */
     | { type: "nack"; from: number };
   command: { type: "send"; payload: string };
   event: { type: "delivered"; from: NodeId; payload: string; id: string };

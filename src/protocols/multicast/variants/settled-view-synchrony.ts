@@ -1,6 +1,6 @@
 /**
- * View synchrony as the checker explores it: all have been in view 1 for long, and every crash is made known. So each
- * run of a few steps reaches what views are for, and no timer of a failure detector has to run out first.
+ * View synchrony as the checker explores it: all nodes have been in view 1 for a long time, and every crash is reported.
+ * So short runs reach view changes, without waiting for timers of a failure detector.
  */
 import type { Assembly } from "../../../core/assemble.ts";
 import type { Context, NodeId, Protocol } from "../../../core/protocol.ts";
@@ -17,7 +17,7 @@ export interface SettledOptions {
   multicast?: ViewSynchronyOptions;
 }
 
-/** @param made tests give one that errs. */
+/** @param made creates the protocol. Tests pass a faulty one. */
 export function settledViewSynchrony(
   options: SettledOptions = {},
   made: (options: ViewSynchronyOptions) => Protocol<ViewSynchrony> = viewSynchrony,
@@ -30,7 +30,7 @@ export function settledViewSynchrony(
   )(options);
   type State = SettledViewSynchrony["state"];
 
-  /** Who asks to be let in has crashed and is back. */
+  /** A node that asks to be admitted has crashed and recovered. */
   function restoreIfBack(state: State, from: NodeId, type: string, ctx: Context<SettledViewSynchrony>): void {
     if (type === "wish" && state.multicast.views.suspected.includes(from))
       whole.command.multicast(state, { type: "multicast", body: { type: "restore", node: from } }, ctx);
@@ -50,7 +50,7 @@ export function settledViewSynchrony(
         },
       };
     },
-    /** Who starts again has forgotten what was not journalled, and that it was in a view. */
+    /** A node that restarts has forgotten everything that was not journaled, including its view. */
     start(state, ctx) {
       Object.assign(state.workload, { view: 0, since: 0 });
       state.multicast.multicast = stateIn(ctx.self, 0, [], []);

@@ -62,9 +62,7 @@ const system: System = { parts: { mutex: lockService, election: epochBully }, wi
 /** The form for members of `join()`, where all locks share one election and one failure detector. */
 export const monitoredElectedServer: System = { ...system, parts: { ...system.parts, detector: heartbeat } };
 
-/**
- * Creates the elected server with a workload at every node. @throws UsageError if an option is unknown or out of range.
- */
+/** Creates the elected server with a workload at every node. @throws UsageError if an option is unknown or out of range. */
 export const electedServer: (options?: ElectedServerOptions) => Protocol<ElectedServer> = withMutexWorkload<
   { mutex: LockService; election: EpochBully },
   ElectedServerOptions

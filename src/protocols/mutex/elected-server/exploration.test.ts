@@ -64,7 +64,7 @@ const tokensGrow: Property<LockService> = {
 describe("elected server: every run", () => {
   type More = Partial<ExploreOptions<LockService>>;
   const safe = ["ME1 safety", "tokens are unique", "tokens grow"];
-  const title = "of 3 nodes, with up to %s at any time: tokens are unique";
+  const title = "3 nodes, with up to %s at any time: tokens are unique";
 
   it.each<[string, More, number]>([
     ["in any order", { network: "bag" }, 1_505],

@@ -82,9 +82,7 @@ export interface RequestId {
 interface Service {
   /** The number of grants so far. */
   grants: number;
-  /**
-   * Nodes that have not yet reported grants from earlier servers, ascending. Nothing is granted until this is empty.
-   */
+  /** Nodes that have not yet reported grants from earlier servers, ascending. Nothing is granted until this is empty. */
   awaited: NodeId[];
   /** Whether the server has sent `recall` to them. */
   isRecalling: boolean;

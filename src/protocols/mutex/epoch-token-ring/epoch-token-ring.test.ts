@@ -119,10 +119,7 @@ function untilServed(sim: Simulation<Used>): void {
   while (isWaiting() && sim.now < giveUpAt) sim.run(sim.now + 500);
 }
 
-/**
- * The holder is disconnected while inside, and the other nodes want to enter. Clock rates of the holder and of the
- * others.
- */
+/** The holder is disconnected while inside, and the other nodes want to enter. Clock rates of the holder and of the others. */
 function cutOff(holderRate: number, othersRate: number, seed: number, aloneAt: number): Simulation<Used> {
   const { sim } = ring([0, 1, 2], { seed, stayMs: 3_000, delayMs: [1, 30] });
   for (const node of [0, 1, 2]) sim.clockRate(node, node === 0 ? holderRate : othersRate);
@@ -377,7 +374,7 @@ describe("epoch token ring: every run of 3 nodes", () => {
   it("with a crash, a recovery and two timeouts there is one token per epoch", () =>
     keepsOneToken({ losses: 0, maxTimeouts: 2 }, 54_351));
 
-  it("with a crash, a recovery, a loss and two time-outs keeps one token an epoch", { tags: ["long"] }, () =>
+  it("with a crash, a recovery, a loss and two timeouts there is one token per epoch", { tags: ["long"] }, () =>
     keepsOneToken({ losses: 1, maxTimeouts: 2 }, 160_193),
   );
 
@@ -438,9 +435,7 @@ describe("epoch token ring: every run of 3 nodes", () => {
 });
 
 describe("epoch token ring: a restarted node", () => {
-  /**
-   * 0 is inside and disconnected. 1 and 2, which confirmed its lease, crash and recover at once, and 1 wants to enter.
-   */
+  /** 0 is inside and disconnected. 1 and 2, which confirmed its lease, crash and recover at once, and 1 wants to enter. */
   function restarted(ring: Protocol<EpochTokenRing>) {
     const protocol: Protocol<Used> = mutexWithWorkload<EpochTokenRing, object>(() => ring, {
       workload: { stayMs: 500 },

@@ -172,17 +172,15 @@ const epochTokenRingOptions = optionTable(
 export type EpochTokenRingOptions = OptionsOf<typeof epochTokenRingOptions>;
 
 const { defaults } = epochTokenRingOptions;
-/**
- * Before the restart, the lock may have had the default lease: members that close a name do not remember its options.
- */
+/** Before the restart, the lock may have had the default lease: members that close a name do not remember its options. */
 const USUAL_GUARD_MS = boundMs(defaults.leaseMs, defaults.drift);
 
 type State = EpochTokenRing["state"];
 type Ctx = Context<EpochTokenRing>;
 
 /**
- * Creates the epoch token ring. @throws UsageError if an option is unknown or out of range, or at `init` if the ring does
- * not list every node once.
+ * Creates the epoch token ring.
+ * @throws UsageError if an option is unknown or out of range, or at `init` if the ring does not list every node once.
  */
 export function epochTokenRing(given?: Partial<EpochTokenRingOptions>): Protocol<EpochTokenRing> {
   const { ring, idleMs, leaseMs, renewMs, drift } = epochTokenRingOptions.settle(given);

@@ -232,7 +232,7 @@ describe("every run with right suspicions", () => {
     ["ricart-agrawala", recoveringRicartAgrawala(), 5],
     ["maekawa-sanders", recoveringMaekawaSanders(), 5],
   ] as unknown as [string, Protocol<Mutex>, number][])(
-    "%s: one wrong suspicion, and two are inside",
+    "%s: a wrong suspicion lets two nodes inside",
     (_name, protocol, steps) => {
       const asks = (node: number) => [...(node === 0 ? [suspect(1)] : []), use(1)] as never[];
       const found = exploreUses(protocol, 2, 1, { asks, commands: () => [], properties: onlyME1(protocol) });

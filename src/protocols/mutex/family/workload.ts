@@ -22,10 +22,7 @@ import { type AnyMaker, composed, joined, type System } from "../../system.ts";
 /** Outside and idle; waiting to enter; inside. */
 export type Section = "released" | "wanted" | "held";
 
-/**
- * ME1 and ME2, given a function that returns a node's section. The algorithm is busy while a timer of `pendingTimers`
- * runs.
- */
+/** ME1 and ME2, given a function that returns a node's section. The algorithm is busy while a timer of `pendingTimers` runs. */
 export function mutexProperties<V extends Vocabulary>(
   sectionOf: (state: StateOf<V>) => Section,
   pendingTimers: readonly TimerOf<V>[] = [],
@@ -72,9 +69,7 @@ export const grantedTokens = {
     event.type === "entered" ? [...before, (event as EventOf<Entering>).token] : before,
 } as const;
 
-/**
- * Checks that each token was granted once. A list is replaced when it grows, so unchanged lists are not checked again.
- */
+/** Checks that each token was granted once. A list is replaced when it grows, so unchanged lists are not checked again. */
 export function eachOnce(): (world: { nodes: readonly NodeId[]; history<H>(node: NodeId): H }) => boolean {
   let last: readonly Granted[] = [];
   let answer = true;

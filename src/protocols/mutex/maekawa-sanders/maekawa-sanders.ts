@@ -36,9 +36,7 @@ export type MaekawaSanders = {
     votes: NodeId[];
     /** Voters that currently prefer another request. Ascending. */
     failedAt: NodeId[];
-    /**
-     * Voters that ask for their vote back, ascending. The node answers once it is clear that the vote is useless now.
-     */
+    /** Voters that ask for their vote back, ascending. The node answers once it is clear that the vote is useless now. */
     inquiries: NodeId[];
     ballot: Ballot;
     /** The highest token that this node knows. Its votes and releases carry it to other nodes. */
@@ -88,10 +86,7 @@ type Message = MaekawaSanders["message"];
 const byStamp = (a: Stamp, b: Stamp): number => (precedes(a, b) ? -1 : 1);
 const isSame = (a: Stamp, b: Stamp): boolean => a.time === b.time && a.node === b.node;
 
-/**
- * The rules for voters and candidates. `mayVote`: always true in the published algorithm; `recovering.ts` makes a voter
- * wait.
- */
+/** The rules for voters and candidates. `mayVote`: always true in the published algorithm; `recovering.ts` makes a voter wait. */
 export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => boolean) {
   /** A node is one of its own voters. It handles messages to itself directly, without sending them. */
   function tell(to: NodeId, message: Message, state: State, ctx: Ctx): void {
@@ -177,9 +172,7 @@ export function votingRules(tellsDisplaced: boolean, mayVote: (state: State) => 
     ctx.emit({ type: "entered", token: state.token });
   }
 
-  /**
-   * While a voter prefers another request, the other votes are useless. They are returned to voters that ask for them.
-   */
+  /** While a voter prefers another request, the other votes are useless. They are returned to voters that ask for them. */
   function yieldWhereUseless(state: State, ctx: Ctx): void {
     if (state.failedAt.length === 0) return;
     const asking = state.inquiries;

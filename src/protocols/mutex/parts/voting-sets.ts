@@ -167,9 +167,7 @@ function singerSet(prime: number, exponent: number): number[] {
   return range(order * order + order + 1).filter(isZero);
 }
 
-/**
- * 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p). Uses the first polynomial with such a root.
- */
+/** 1, α, α², … of a primitive element α of GF(p^n), as vectors over GF(p). Uses the first polynomial with such a root. */
 function powersOfPrimitive(prime: number, degree: number): readonly (readonly number[])[] {
   for (let code = 1; ; code++) {
     // α^n = the polynomial with the digits of `code` for coefficients.

@@ -1,6 +1,6 @@
 /**
- * Super-peers on real processes. A cluster is ready once its members name one leader, which these never do: there each
- * node says in its role which super-peer it uses, and names no leader.
+ * Super-peers on real processes. A cluster is ready once its members name one leader, but super-peers have no single
+ * leader. So each node's view names no leader, and its role shows which super-peer it uses.
  */
 import type { NodeId, Protocol, Vocabulary } from "../../../core/protocol.ts";
 import { type PositionRule, present } from "../../presentation.ts";
@@ -9,7 +9,7 @@ import { identifierRing } from "../super-peer-dht/vocabulary.ts";
 import { tokenOptions } from "../super-peer-tokens/super-peer-tokens.ts";
 import { space, type State as TokensState } from "../super-peer-tokens/vocabulary.ts";
 
-// Where the nodes of an overlay are: on the circle of identifiers, and in space. They are there while they are down, too.
+// Positions of overlay nodes on the circle of identifiers, or in space. Stopped nodes have positions too.
 
 export const onIdentifierCircle: PositionRule = (state, node, given) => {
   const options = dhtOptions.settle(given ?? undefined);

@@ -1,4 +1,7 @@
-/** Who is responsible for a place: the node asks one after the other, each nearer than the last. Stoica et al. 2003, §IV. */
+/**
+ * Lookups of the node responsible for a place: the node asks one node after the other, each closer than the last. Stoica
+ * et al. 2003, §IV.
+ */
 import type { NodeId } from "../../../core/protocol.ts";
 import {
   type Ctx,
@@ -10,35 +13,35 @@ import {
   type Task,
 } from "./vocabulary.ts";
 
-/** What one node can say of a place: who owns it, or who knows more. */
+/** A node's answer about a place: its owner, or a closer node. */
 interface Way {
   node: NodeId | null;
   isOwner: boolean;
 }
 
 interface Lookups {
-  /** What this node itself can say. */
+  /** This node's own answer. */
   way(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): Way;
-  /** Takes up a task, or lets it wait for its turn. One that waits for the same already is enough. */
+  /** Starts a task, or queues it unless the same task is waiting already. */
   take(state: State, task: Task, ctx: Ctx): void;
-  /** An answer to the question that is open. */
+  /** Handles an answer to the open question. */
   follow(state: State, from: NodeId, place: number, way: Way, ctx: Ctx): void;
-  /** Who was asked does not answer. */
+  /** Continues without the asked node, which does not answer. */
   evade(state: State, ctx: Ctx): void;
 }
 
 interface Surroundings {
   readonly ring: IdentifierRing;
   readonly answerMs: number;
-  /** The nodes to ask for a way in. */
+  /** The contact for joining. */
   contact(state: State): NodeId | null;
   succeed(state: State, task: Task, owner: NodeId, hops: number, ctx: Ctx): void;
 }
 
-/** So many lookups from outside wait at most; what is more is refused by not being found. */
+/** The maximum number of waiting lookups. Further ones are reported as not found. */
 const MAX_WAITING = 64;
 
-/** Whether the node knows itself to be responsible. While its predecessor is unknown it does not, unless it is alone. */
+/** Whether the node knows that it is responsible. If its predecessor is unknown it does not know, unless it is alone. */
 export function owns(ring: IdentifierRing, state: State, self: NodeId, place: number): boolean {
   if (state.membership !== "member") return false;
   if (state.predecessor === null) return state.successors[0] === self;
@@ -56,7 +59,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
     return { node: closestBefore(state, self, place, avoid) ?? next, isOwner: false };
   }
 
-  /** `closest_preceding_node`: of all nodes that it knows, the one that lies farthest on the way. */
+  /** `closest_preceding_node`: the known node that is farthest on the way. */
   function closestBefore(state: State, self: NodeId, place: number, avoid: readonly NodeId[]): NodeId | null {
     const whole = distance(placeOf(self), place);
     let closest: NodeId | null = null;
@@ -87,7 +90,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
     }
   }
 
-  /** From what the node knows itself. */
+  /** Starts from the node's own knowledge. */
   function begin(state: State, lookup: Lookup, ctx: Ctx): void {
     const first = firstWay(state, lookup, ctx);
     if (first.node === null) return giveUp(state, ctx);
@@ -99,7 +102,7 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
   function firstWay(state: State, { purpose, place, avoid }: Lookup, ctx: Ctx): Way {
     if (purpose === "join") return { node: contact(state), isOwner: false };
     const own = way(state, ctx.self, place, avoid);
-    // The node that was responsible a round ago most likely still is: it is asked first.
+    // The node that was responsible a round ago most likely still is, so it is asked first.
     const { superPeer } = state;
     const isCached = purpose === "superPeer" && superPeer !== null && superPeer !== ctx.self;
     return own.isOwner || !isCached || avoid.includes(superPeer) ? own : { node: superPeer, isOwner: false };
@@ -114,14 +117,14 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
 
   function follow(state: State, from: NodeId, place: number, { node, isOwner }: Way, ctx: Ctx): void {
     const { lookup } = state;
-    if (lookup === null || lookup.current !== from || lookup.place !== place) return; // Late: the lookup has gone on.
+    if (lookup === null || lookup.current !== from || lookup.place !== place) return; // Late: the lookup has continued.
     lookup.hops += 1;
     if (node === null) return evade(state, ctx);
     if (isOwner) {
       end(state, lookup, node, ctx);
       return pursue(state, ctx);
     }
-    // Each step must lead nearer, so that a lookup ends in whatever state the ring is.
+    // Each step must lead closer, so that a lookup ends in any state of the ring.
     if (distance(placeOf(node), place) >= distance(placeOf(from), place)) return evade(state, ctx);
     lookup.trail.push(from);
     if (node !== ctx.self) return ask(state, lookup, node, ctx);
@@ -159,17 +162,17 @@ export function lookups({ ring, answerMs, contact, succeed }: Surroundings): Loo
 // Joining, stabilizing and leaving: Stoica et al. 2003, §IV, with the repairs of Zave 2017 (§V: query before adopting).
 
 interface Upkeep {
-  /** What a member tells who takes it for its successor, who may then be its predecessor. */
+  /** Handles a message from a node that considers this member its successor. That node may be its predecessor. */
   hear(state: State, from: NodeId, ctx: Ctx): void;
-  /** The successor, or one that claims to lie before it, has answered. */
+  /** Handles an answer of the successor, or of a node that claims to be before it. */
   adopt(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void;
-  /** One round. False if the node knows nobody any more. */
+  /** Performs one round. Returns false if the node knows no other node any more. */
   stabilize(state: State, ctx: Ctx): boolean;
   leave(state: State, ctx: Ctx): void;
   release(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void;
 }
 
-/** A neighbour that is silent for so many rounds is suspected. */
+/** A neighbor that is silent for more rounds is suspected. */
 const MAX_MISSES = 2;
 
 export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
@@ -177,7 +180,7 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
   const isBetween = (node: NodeId, after: NodeId, before: NodeId): boolean =>
     distance(placeOf(after), placeOf(node)) < distance(placeOf(after), placeOf(before));
 
-  /** Each once, and no farther than to oneself: what a list names beyond that may have crashed long ago. */
+  /** Each node once, and none beyond this node itself: later entries of a list may have crashed long ago. */
   function setSuccessors(state: State, nodes: readonly NodeId[], self: NodeId): void {
     const round = nodes.indexOf(self);
     const others = round < 0 ? nodes : nodes.slice(0, round);
@@ -194,10 +197,10 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
 
   function adopt(state: State, from: NodeId, predecessor: NodeId | null, beyond: readonly NodeId[], ctx: Ctx): void {
     const next = state.successors[0] as NodeId;
-    if (from !== next && !isBetween(from, ctx.self, next)) return; // Late: somebody nearer is known.
+    if (from !== next && !isBetween(from, ctx.self, next)) return; // Late: a closer node is known.
     setSuccessors(state, [from, ...beyond], ctx.self);
     state.unanswered = 0;
-    // Who lies between is adopted only once it answers: `from` may not have noticed yet that it has crashed.
+    // A node in between is adopted only once it answers. `from` may not have noticed yet that it has crashed.
     if (predecessor !== null && predecessor !== ctx.self && isBetween(predecessor, ctx.self, from))
       ctx.send(predecessor, { type: "stabilize" });
   }
@@ -213,7 +216,7 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
     return true;
   }
 
-  /** It is asked before it is suspected: its rounds may be longer than ours. */
+  /** The predecessor is asked before it is suspected, because its rounds may be longer than this node's. */
   function checkPredecessor(state: State, ctx: Ctx): void {
     if (state.predecessor === null || ++state.silence <= MAX_MISSES) return;
     if (state.silence === MAX_MISSES + 1) return ctx.send(state.predecessor, { type: "check" });
@@ -248,7 +251,7 @@ export function upkeep(ring: IdentifierRing, successorCount: number): Upkeep {
       state.predecessor = predecessor === ctx.self ? null : predecessor;
       state.silence = 0;
     }
-    if (state.successors.length === 0) state.successors = [ctx.self]; // The last two were neighbours on both sides.
+    if (state.successors.length === 0) state.successors = [ctx.self]; // The last two nodes were neighbors on both sides.
   }
 
   return { hear, adopt, stabilize, leave, release };

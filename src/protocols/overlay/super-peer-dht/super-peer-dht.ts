@@ -2,17 +2,19 @@
  * Super-peers in a distributed hash table: the k leftmost bits of an identifier name a super-peer, and the node that is
  * responsible for `p AND 1…10…0` serves all nodes p of that region.
  * Lo, Zhou, Liu, GauthierDickey & Li, "Scalable Supernode Selection in Peer-to-Peer Overlay Networks", HOT-P2P 2005;
- * words of Tanenbaum & van Steen §6.5.3. The table is Chord: Stoica et al., "Chord: A Scalable Peer-to-Peer Lookup
+ * terms of Tanenbaum & van Steen §6.5.3. The table is Chord: Stoica et al., "Chord: A Scalable Peer-to-Peer Lookup
  * Protocol for Internet Applications", IEEE/ACM ToN 2003, with the repairs of Zave, IEEE TSE 2017.
  *
  * Assumes   crash-recovery nodes; bounded delay (answerMs exceeds a round trip, roundMs exceeds answerMs); reliable
- *           links; a contact is a member whenever somebody joins, or has lost all its `successors` at once.
- * Safety    in the end each reserved identifier has exactly one super-peer. While members come and go there may be none or two.
- * Liveness  a node that joins becomes a member; in the end each member uses the super-peer of its region.
- * Cost      a lookup takes ½·log2 N hops in the mean, two messages each. A round takes 2 messages of each member to
+ *           links; a contact is a member whenever a node joins, or has lost all its `successors` at once.
+ * Safety    eventually each reserved identifier has exactly one super-peer. While members join and leave there may be
+ *           none or two.
+ * Liveness  a node that joins becomes a member; eventually each member uses the super-peer of its region.
+ * Cost      a lookup takes ½·log2 N hops on average, two messages each. Per round, each member sends 2 messages to
  *           stabilize, 2 to ask its super-peer, and one lookup for a finger.
- *           2^(k−m)·N nodes, in the mean, have a reserved identifier as their own; but 2^k·(1 − (1 − 2^−k)^N) are responsible
- *           for one, which is 2^k where N is far above it: the two are equal only where every identifier has its node.
+ *           On average, 2^(k−m)·N nodes have a reserved identifier as their own, but 2^k·(1 − (1 − 2^−k)^N) are
+ *           responsible for one. That is 2^k if N is much larger. The two are equal only if every identifier has its
+ *           node.
  */
 import type { NodeId, Property, Protocol, World } from "../../../core/protocol.ts";
 import { count, nodeIds, type OptionsOf, option, optionTable } from "../../options.ts";
@@ -30,6 +32,7 @@ import {
   type Task,
 } from "./vocabulary.ts";
 
+/** Vocabulary of the super-peer election in a distributed hash table. */
 export type { SuperPeerDht } from "./vocabulary.ts";
 
 const nodes = nodeIds(1_000_000);
@@ -47,14 +50,16 @@ export const dhtOptions = optionTable("super-peer-dht", {
   members: option(nodes, [], "the members of a converged ring at first, unless nodes start; empty: none"),
 });
 
+/** Options of `superPeerDht()`. */
 export type SuperPeerDhtOptions = OptionsOf<typeof dhtOptions>;
 
 const FEW_CONTACTS = 3;
 
-/** A liar speaks of a node that does not exist: who believed it would write to nobody. */
+/** Whether a message names an unknown node, as only a Byzantine node does. Messages to it would reach no node. */
 const namesStranger = (nodes: readonly (NodeId | null)[], { self, peers }: Ctx): boolean =>
   nodes.some((node) => node !== null && node !== self && !peers.includes(node));
 
+/** Creates the super-peer election in a distributed hash table. @throws UsageError if an option is unknown or out of range. */
 export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<SuperPeerDht> {
   const options = dhtOptions.settle(given);
   const { identifierBits, roundMs, answerMs, members } = options;
@@ -98,7 +103,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     ctx.setTimer("round", roundMs);
   }
 
-  /** One contact a round. Once all have been asked in vain, the first of those that are alive founds the ring. */
+  /** Tries one contact per round. Once all have been asked in vain, the first alive contact founds the ring. */
   function tryContact(state: State, ctx: Ctx): void {
     const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
     const place = state.contact < 0 ? -1 : contacts.indexOf(state.contact);
@@ -132,7 +137,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     fixFinger(state, ctx);
   }
 
-  /** One a round. Those that do not reach beyond the successor are the successor. */
+  /** Refreshes one finger per round. Fingers that do not reach beyond the successor are the successor. */
   function fixFinger(state: State, ctx: Ctx): void {
     const next = state.successors[0] as NodeId;
     for (let tries = 0; tries < identifierBits; tries++) {
@@ -147,7 +152,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
 
   function succeed(state: State, { purpose, finger, place }: Task, owner: NodeId, hops: number, ctx: Ctx): void {
     switch (purpose) {
-      case "join": // Oneself: the others have not noticed yet that this node had crashed.
+      case "join": // Itself: the others have not noticed yet that this node had crashed.
         return owner === ctx.self ? undefined : enter(state, owner, ctx);
       case "finger":
         state.fingers[finger] = owner;
@@ -161,7 +166,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     }
   }
 
-  /** The three lowest ids, oneself among them. */
+  /** The three lowest ids, including this node's. */
   function lowest(ctx: Ctx): NodeId[] {
     return [...ctx.peers.slice(0, FEW_CONTACTS), ctx.self].sort((a, b) => a - b).slice(0, FEW_CONTACTS);
   }
@@ -169,7 +174,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
   return {
     name: "super-peer-dht",
     init,
-    start: join, // A node that comes back knows nothing of who has come and gone.
+    start: join, // A recovered node knows nothing of joins and leaves since.
     receive: {
       ask(state, from, { place, avoid }, ctx) {
         if (state.membership === "outside") return; // As if it did not exist.
@@ -179,7 +184,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
       },
       way(state, from, { place, node, isOwner }, ctx) {
         if (namesStranger([node], ctx)) return;
-        // Who joins itself, and stands before this node among the contacts, founds the ring if nobody has.
+        // A node that is joining itself, and precedes this node among the contacts, founds the ring if no other node has.
         if (state.lookup?.purpose === "join" && node === null && precedes(from, ctx)) state.yields = true;
         searches.follow(state, from, place, { node, isOwner }, ctx);
       },
@@ -211,7 +216,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
         Object.assign(state, outside());
       },
       find(state, { key }, ctx) {
-        if (state.membership !== "member") return; // It knows nobody to ask.
+        if (state.membership !== "member") return; // It knows no node to ask.
         searches.take(state, { purpose: "find", finger: 0, place: ring.placeOfKey(key) }, ctx);
       },
     },
@@ -224,7 +229,7 @@ export function superPeerDht(given?: Partial<SuperPeerDhtOptions>): Protocol<Sup
     }),
   };
 
-  /** Whether that node is a contact, and founds the ring rather than this one. */
+  /** Whether that node is a contact with precedence over this node in founding the ring. */
   function precedes(node: NodeId, ctx: Ctx): boolean {
     const contacts = options.contacts.length > 0 ? options.contacts : lowest(ctx);
     if (!contacts.includes(node)) return false;
@@ -243,7 +248,10 @@ const declared: Pick<Protocol<SuperPeerDht>, "source" | "assumes" | "costs"> = {
   costs: [{ when: "one round of all to stabilize", messages: (count) => 2 * count }],
 };
 
-/** Whether it is responsible for the reserved identifier of its own region; for any other it is only if it is for that too. */
+/**
+ * Whether the node is responsible for the reserved identifier of its own region. Any other one it owns only together with
+ * that.
+ */
 export const isSuperPeer = (ring: IdentifierRing, state: State, self: NodeId): boolean =>
   owns(ring, state, self, ring.placeOfKey(ring.reservedKey(self)));
 

@@ -1,11 +1,11 @@
-/** What nodes of the ring know, and what they say to each other. */
+/** The vocabulary of the ring's nodes: identifiers, state and messages. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
 import type { Context, NodeId } from "../../../core/protocol.ts";
 import { boolean, list, natural, nullable } from "../../../core/shape.ts";
 import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
 
-// The ring of m-bit identifiers, the first k bits of which are reserved for super-peers.
+// The ring of m-bit identifiers. Their first k bits are reserved for super-peers.
 
 export const identifierOptions = {
   identifierBits: whole(16, "m, the bits of an identifier, at most 24"),
@@ -16,27 +16,27 @@ export const identifierOptions = {
 type IdentifierOptions = ValuesOf<typeof identifierOptions>;
 
 /**
- * A *place* is a point of the ring. Two nodes may have the same identifier: they stand side by side, in the order of
- * their ids, and the first of them owns the key. So an identifier is stretched to as many places as there may be nodes.
+ * A *place* is a point on the ring. Two nodes may have the same identifier: their places are adjacent, in the order of
+ * their ids, and the first of them owns the key. So each identifier is stretched to as many places as there may be nodes.
  */
 export interface IdentifierRing {
   placeOf(node: NodeId): number;
-  /** Where a key stands: before every node that has it as its identifier. */
+  /** The place of a key: before every node that has it as its identifier. */
   placeOfKey(key: number): number;
   keyAt(place: number): number;
   /** `key AND 1…10…0` of the node's own identifier. */
   reservedKey(node: NodeId): number;
   reservedKeys(): number[];
-  /** Where finger i of a node points to: 2^i identifiers clockwise of it. */
+  /** The target of finger i of a node: 2^i identifiers clockwise of it. */
   fingerPlace(node: NodeId, finger: number): number;
-  /** How far it is clockwise; the whole circle from a place to itself. */
+  /** The clockwise distance. The whole circle from a place to itself. */
   distance(from: number, to: number): number;
   /** Whether a place lies clockwise of `after` and not beyond `upTo`. */
   isWithin(place: number, after: number, upTo: number): boolean;
 }
 
 const MAX_BITS = 24;
-/** So many node ids share an identifier at most: a place is then below 2⁵². */
+/** The maximum number of nodes with the same identifier. Places stay below 2⁵². */
 const NODES_PER_IDENTIFIER = 2 ** 28;
 
 export function identifierRing(options: IdentifierOptions): IdentifierRing {
@@ -48,7 +48,7 @@ export function identifierRing(options: IdentifierOptions): IdentifierRing {
   const circle = keys * stretch;
   const known = new Map<NodeId, number>();
 
-  /** The identifier of a node never changes, so it is looked up from the second time on. */
+  /** A node's identifier never changes, so it is cached. */
   function placeOf(node: NodeId): number {
     let place = known.get(node);
     if (place === undefined) {
@@ -96,19 +96,19 @@ function requireBits({ identifierBits, reservedBits, identifiers }: IdentifierOp
   if (new Set(identifiers).size < identifiers.length) refuse("identifiers", "different from each other", identifiers);
 }
 
-// The ring as it should be among given members: to begin with, and to compare with.
+// The ideal ring of given members: the initial state, and the reference for comparisons.
 
 interface ConvergedRing {
   /** Clockwise. */
   readonly members: readonly NodeId[];
   includes(node: NodeId): boolean;
-  /** The member that stands so many places clockwise of it. */
+  /** The member `places` places clockwise of the node. */
   neighbour(node: NodeId, places: number): NodeId;
   /** The first member at or after a place. */
   ownerOf(place: number): NodeId;
 }
 
-/** `nodes`: at least one. */
+/** @param nodes at least one */
 export function convergedRing({ placeOf }: IdentifierRing, nodes: readonly NodeId[]): ConvergedRing {
   const members = nodes.toSorted((a, b) => placeOf(a) - placeOf(b));
   const indices = new Map(members.map((node, index) => [node, index]));
@@ -132,69 +132,70 @@ export function convergedRing({ placeOf }: IdentifierRing, nodes: readonly NodeI
   };
 }
 
-/** What a lookup is for. The first three upkeep the ring; `find` was asked for from outside. */
+/** The purpose of a lookup. The first three maintain the ring; `find` is requested from outside. */
 type Purpose = "join" | "finger" | "superPeer" | "find";
 
 export interface Task {
   purpose: Purpose;
-  /** Which finger; 0 for other purposes. */
+  /** The index of the finger; 0 for other purposes. */
   finger: number;
-  /** The place on the ring that is looked up. */
+  /** The place on the ring to look up. */
   place: number;
 }
 
-/** A lookup under way: the node asks one after the other itself, so that it notices who does not answer. */
+/** A lookup in progress. The node asks each node itself, so that it notices missing answers. */
 export interface Lookup extends Task {
   current: NodeId;
-  /** Who was asked before. */
+  /** The nodes asked before. */
   trail: NodeId[];
-  /** Who did not answer. */
+  /** The nodes that did not answer. */
   avoid: NodeId[];
   hops: number;
 }
 
+/** Vocabulary of the super-peer election in a distributed hash table. */
 export type SuperPeerDht = {
   state: {
     membership: "outside" | "joining" | "member";
-    /** The place, among the contacts, of the one that this node asked for a way in. */
+    /** The contact that this node has asked for a way in. Negative if none. */
     contact: number;
-    /** Whether a contact that would found the ring first has been heard of, in this turn through the contacts. */
+    /** Whether a contact with precedence in founding the ring has been noticed in this pass through the contacts. */
     yields: boolean;
     predecessor: NodeId | null;
-    /** Rounds since it was heard of. */
+    /** Rounds since its last message. */
     silence: number;
-    /** Clockwise, the next first; oneself where nobody else is known. */
+    /** Clockwise, the next one first. The node itself if it knows no other. */
     successors: NodeId[];
-    /** Rounds in which the next one has not answered. */
+    /** Rounds without an answer of the next one. */
     unanswered: number;
-    /** Finger i: who is responsible for the identifier 2^i beyond one's own. */
+    /** Finger i: the node responsible for the identifier 2^i beyond this node's. */
     fingers: (NodeId | null)[];
-    /** The finger that is refreshed next. */
+    /** The finger to refresh next. */
     turn: number;
-    /** Who is responsible for one's own identifier with all but the reserved bits cleared. */
+    /** The node responsible for this node's identifier with all but the reserved bits cleared. */
     superPeer: NodeId | null;
     lookup: Lookup | null;
-    /** Lookups that wait for the one under way. */
+    /** Lookups that wait for the current one. */
     waiting: Task[];
   };
-  message: /** Who is responsible for this place? Not one of `avoid`. */
+  message: /** Asks which node is responsible for this place, excluding `avoid`. */
     | { type: "ask"; place: number; avoid: NodeId[] }
-    /** That one is, or knows more. Null: I am no member, or know nobody nearer. */
+    /** `node` is responsible, or closer. Null: the sender is not a member, or knows no closer node. */
     | { type: "way"; place: number; node: NodeId | null; isOwner: boolean }
-    /** I take you for my successor: who are your neighbours? */
+    /** The sender considers the receiver its successor and asks for its neighbors. */
     | { type: "stabilize" }
     | { type: "neighbours"; predecessor: NodeId | null; successors: NodeId[] }
-    /** I have not heard of you, and take you for my predecessor: are you there? */
+    /** The sender has received nothing from the receiver, its predecessor, and asks whether it is alive. */
     | { type: "check" }
     | { type: "present" }
     | { type: "leaving"; predecessor: NodeId | null; successors: NodeId[] };
   timer: "round" | "answer";
-  command: /** Joins the ring, or, as a member, begins a round now. */
+  command: /** Joins the ring, or starts a round if it is a member. */
     | { type: "call" }
     | { type: "leave" }
-    /** Looks up who is responsible for an identifier. */
+    /** Looks up the node that is responsible for an identifier. */
     | { type: "find"; key: number };
-  event: /** The node's super-peer is another one than before. */
+  event: /** The node's super-peer has changed. */
   { type: "elected"; leader: NodeId } | { type: "found"; key: number; owner: NodeId; hops: number };
 };
 
@@ -202,7 +203,7 @@ export type State = SuperPeerDht["state"];
 export type Ctx = Context<SuperPeerDht>;
 
 export const MAX_SUCCESSORS = 16;
-/** So many silent nodes on one lookup, and it is given up until the next round. */
+/** After this many silent nodes, a lookup is abandoned until the next round. */
 export const MAX_AVOIDED = 8;
 
 export const shapes = {

@@ -1,11 +1,11 @@
-/** What nodes know of tokens, and what they say to each other. */
+/** The vocabulary of the tokens: the space, state and messages. */
 import { UsageError, unexpected } from "../../../core/errors.ts";
 import { hash } from "../../../core/plain.ts";
 import type { Context, NodeId, Property, World } from "../../../core/protocol.ts";
 import { boolean, list, natural, real, type Shape, struct } from "../../../core/shape.ts";
 import { count, option, type ValuesOf } from "../../options.ts";
 
-// The m-dimensional space in which nodes have their places: the unit torus of Ratnasamy et al., "CAN", SIGCOMM 2001.
+// The m-dimensional space of the nodes' positions: the unit torus of Ratnasamy et al., "CAN", SIGCOMM 2001.
 
 export type Point = readonly number[];
 
@@ -13,9 +13,9 @@ export interface Space {
   readonly dimensions: number;
   pointOf(node: NodeId): Point;
   distance(from: Point, to: Point): number;
-  /** The shortest way, as a vector. */
+  /** The shortest path, as a vector. */
   way(from: Point, to: Point): number[];
-  /** Where one comes to. */
+  /** The point reached from `from` by the vector `by`. */
   moved(from: Point, by: Point): number[];
 }
 
@@ -80,7 +80,7 @@ export function space({ dimensions, positions }: SpaceOptions): Space {
   };
 }
 
-/** On a circle of length 1, between −½ and ½. */
+/** The signed distance on a circle of length 1, between −½ and ½. */
 function span(from: number, to: number): number {
   const way = to - from;
   return way > 0.5 ? way - 1 : way < -0.5 ? way + 1 : way;
@@ -88,7 +88,7 @@ function span(from: number, to: number): number {
 
 const wrapped = (x: number): number => x - Math.floor(x);
 
-// Tokens repel each other: each with a force of 1 where they touch, that falls to 0 at `reach`.
+// Tokens repel each other with a force of 1 at distance 0 that falls to 0 at `reach`.
 
 /** The net force on a token at `self`, as a vector. */
 export function netForce(space: Space, self: NodeId, others: readonly Sighting[], reach: number): number[] {
@@ -99,7 +99,7 @@ export function netForce(space: Space, self: NodeId, others: readonly Sighting[]
     const distance = length(away);
     if (distance >= reach) continue;
     const strength = 1 - distance / reach;
-    // Two nodes at one point: the higher id goes one way, the lower the other.
+    // Two nodes at the same point: the higher id moves one way, the lower the other.
     if (distance === 0) net[0] = (net[0] ?? 0) + (self > holder ? strength : -strength);
     else for (const [axis, x] of away.entries()) net[axis] = (net[axis] ?? 0) + (strength * x) / distance;
   }
@@ -108,19 +108,19 @@ export function netForce(space: Space, self: NodeId, others: readonly Sighting[]
 
 export const length = (vector: readonly number[]): number => Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
 
-/** A token in one of its lives. Of two with one id, the later counts: (epoch, moves), and at last the holder's id. */
+/** A token in one of its lives. Of two with the same id, the later one counts, by epoch, then moves, then the holder's id. */
 export interface Token {
   id: number;
-  /** How often it was lost and made anew. */
+  /** How many times it was lost and recreated. */
   epoch: number;
-  /** How often it has moved, or tried to, in this epoch. */
+  /** How many times it has moved, or tried to, in this epoch. */
   moves: number;
 }
 
-/** What a node has heard of a token. */
+/** A node's knowledge of a token. */
 export interface Sighting extends Token {
   holder: NodeId;
-  /** Rounds since the holder said so. */
+  /** Rounds since the holder's report. */
   age: number;
   /** Whether its holder is a super-peer. */
   isSettled: boolean;
@@ -129,54 +129,55 @@ export interface Sighting extends Token {
 /** A token whose holder has named this node its heir. */
 export interface Legacy extends Token {
   holder: NodeId;
-  /** Rounds since the holder said so. */
+  /** Rounds since the holder's report. */
   silence: number;
 }
 
+/** Vocabulary of the super-peer election by repelling tokens. */
 export type SuperPeerTokens = {
   state: {
     neighbours: NodeId[];
     token: Token | null;
-    /** Rounds for which the token has been here, up to what a super-peer needs. */
+    /** The rounds that the token has been here, up to the number that a super-peer needs. */
     held: number;
-    /** Rounds that are left for a move to come to an end; 0 while none is under way. */
+    /** The rounds left for a move to end; 0 if none is in progress. */
     moving: number;
     heir: NodeId | null;
     legacies: Legacy[];
-    /** Of tokens elsewhere, the nearest first. */
+    /** Tokens at other nodes, the nearest first. */
     known: Sighting[];
-    /** The node that this one gossips with next. */
+    /** The index of the next neighbor to gossip with. */
     turn: number;
-    /** The one that it gossiped with last, until that one answers. */
+    /** The neighbor that it gossiped with last, until that one answers. */
     partner: NodeId | null;
-    /** Neighbours that did not answer the last time. */
+    /** Neighbors that did not answer the last time. */
     silent: NodeId[];
     superPeer: NodeId | null;
   };
-  message: /** What I know of tokens; tell me what you know. */
+  message: /** The sender's sightings. The receiver answers with its own. */
     | { type: "gossip"; tokens: Sighting[] }
     | { type: "answer"; tokens: Sighting[] }
-    /** Goes from node to node, each nearer to the goal; the last takes it. */
+    /** Forwarded from node to node, each closer to the goal. The last one takes the token. */
     | { type: "move"; token: Token; goal: number[]; holder: NodeId }
     | { type: "taken"; token: Token }
     | { type: "refused"; token: Token }
-    /** Should I fall silent, make this token anew. Or: no longer. */
+    /** If the sender falls silent, the receiver recreates this token; with `isOver`, no longer. */
     | { type: "heir"; token: Token; isOver: boolean }
-    /** I am the heir of this token, and have not heard of you: do you still hold it? */
+    /** The sender, the heir of this token, has received nothing from the holder, and asks whether it still holds the token. */
     | { type: "check"; token: Token };
   timer: "round";
-  /** Begins a round now. */
+  /** Starts a round now. */
   command: { type: "call" };
-  /** The node's super-peer is another one than before. */
+  /** The node's super-peer has changed. */
   event: { type: "elected"; leader: NodeId };
-  /** The node has run: the token that it began with is elsewhere by now, or was lost with it. */
+  /** The node has run before: its initial token is elsewhere by now, or was lost with it. */
   record: { type: "begun" };
 };
 
 export type State = SuperPeerTokens["state"];
 export type Ctx = Context<SuperPeerTokens>;
 
-/** So many tokens a node knows of at most: those nearest to it. */
+/** The maximum number of tokens that a node knows: the nearest ones. */
 export const MAX_KNOWN = 12;
 const MAX_DIMENSIONS = 16;
 
@@ -200,14 +201,14 @@ export const shapes = {
   record: { begun: {} },
 } as const;
 
-/** Whether the first is the later life of one token. Equal lives at two nodes: the higher id keeps it. */
+/** Whether the first is the later life of the same token. If two nodes hold equal lives, the higher id keeps the token. */
 export function isLater(a: Token & { holder: NodeId }, b: Token & { holder: NodeId }): boolean {
   return a.epoch !== b.epoch ? a.epoch > b.epoch : a.moves !== b.moves ? a.moves > b.moves : a.holder > b.holder;
 }
 
 type Nodes = World<State>;
 
-/** Who holds each token. A holder whose token is on its way does not count: it only keeps what may come back. */
+/** The holders of each token. A holder whose move is in progress does not count: it only keeps a token that may come back. */
 function holders({ alive, state }: Nodes): Map<number, NodeId[]> {
   const found = new Map<number, NodeId[]>();
   for (const node of alive) {
@@ -218,7 +219,7 @@ function holders({ alive, state }: Nodes): Map<number, NodeId[]> {
   return found;
 }
 
-/** `tokens`: how many there were in the beginning. */
+/** @param tokens the initial number of tokens */
 export function superPeerProperties(
   isSettled: (state: State) => boolean,
   tokens: () => number,

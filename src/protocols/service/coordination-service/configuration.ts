@@ -23,7 +23,7 @@ export type Configuration = {
 type State = Configuration["state"];
 type Ctx = Context<Configuration>;
 
-/** @param againMs the time after which a request is repeated, in milliseconds. */
+/** @param againMs the delay before a request is repeated, in milliseconds. */
 export function configuration(againMs = 200): Protocol<Configuration> {
   function ask(state: State, ctx: Ctx): void {
     ctx.cancelTimer("again");

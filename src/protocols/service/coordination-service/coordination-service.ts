@@ -97,7 +97,7 @@ export const withService = (
   userWires: WireTable,
   log: AnyMaker = raft,
 ): Pick<System, "parts" | "wires"> => ({
-  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Users come last: they send requests as they start.
+  parts: { session: memberSession, replica, log: defaulting(log, ofLog), ...users }, // Last: users send requests as they start.
   wires: joined(wires as WireTable, userWires),
 });
 
@@ -125,7 +125,7 @@ const withLock = (log?: AnyMaker): System => ({
 
 export const coordinationSystem = withLock();
 
-/** The model for simulator and checker, in which every node uses the lock. @param log an alternative form of Raft. */
+/** The model for simulator and checker: every node uses the lock. @param log an alternative form of Raft. */
 export function serviceModel(log?: AnyMaker) {
   const make = withMutexWorkload<ServiceParts & { mutex: ServiceMutex }, CoordinationServiceOptions>(withLock(log));
   return (options?: Parameters<typeof make>[0]): ReturnType<typeof make> => {

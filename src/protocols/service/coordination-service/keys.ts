@@ -141,7 +141,7 @@ function remove(on: Applying, map: string, key: string, revision: number): Store
 
 const sizeOf = (key: string, value: string): number => ENTRY_BYTES + bytesOf(key) + bytesOf(value);
 
-/** Keeps a change for watches and drops the oldest if there is no room. @param bytes of the change's key and value. */
+/** Keeps a change for watches and drops the oldest beyond the limits. @param bytes of the change's key and value. */
 function note({ data, limits, tell }: Applying, change: Change, bytes: number): void {
   const { kept } = data;
   kept.changes.push(change);

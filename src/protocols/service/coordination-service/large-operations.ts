@@ -47,7 +47,7 @@ export function takePart(
 /** The room for parts beyond the limit of the state: one large value and its JSON overhead. */
 const PART_ROOM = 2_097_152;
 
-/** @returns why there is no room for it; its text is dropped then. */
+/** @returns the refusal if there is not enough room; the text is dropped then. */
 function append({ data, limits }: Applying, staged: Staged, text: string): Refusal | null {
   const bytes = bytesOf(text);
   const refusal =
@@ -71,7 +71,7 @@ export function dropParts(data: Data, session: Session): void {
 
 /**
  * Only operations with values may come in parts. A member checks the operations of its clients, and a part does not
- * show what the operation will be.
+ * show the kind of operation.
  */
 const LARGE: ReadonlySet<string> = new Set(["put", "delete", "transaction", "enqueue", "say", "execute"]);
 

@@ -129,7 +129,7 @@ function begin(machine: MachineState, definition: Definition): void {
 const COMMAND_BYTES = 32;
 
 /**
- * @throws EnvironmentError if there is no room for another pending command. It stays in the log and runs once the
+ * @throws EnvironmentError if another pending command does not fit. It stays in the log and runs once the
  * machine is defined.
  */
 function keep({ data, limits, tell }: Applying, name: string, machine: MachineState, command: string): void {
@@ -229,7 +229,7 @@ function run(
 }
 
 /**
- * A large state is not measured after each command. The average cost per command is that of this many bytes. All
+ * A large state is not measured after each command. The average cost per command equals measuring this many bytes. All
  * replicas measure after the same commands.
  */
 const MEASURED_BYTES = 65_536;

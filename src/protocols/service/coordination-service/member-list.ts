@@ -21,7 +21,7 @@ function wanted({ members }: MemberList): Members {
 
 /**
  * @returns the next configuration to request from the log; null if it is as desired. A new member first becomes a
- * learner: only then does the leader know whether it is reachable and what it lacks. This includes a member that was
+ * learner: only then does the leader know whether it is reachable and how far behind. This includes a member that was
  * removed before the log learned of it: it leaves the list with a configuration that excludes it.
  */
 export function nextConfiguration(of: MemberList): Members | null {

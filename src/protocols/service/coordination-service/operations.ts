@@ -68,7 +68,7 @@ export type CounterOperation = { type: "add"; name: string; by: number } | { typ
 export type GrantOperation =
   /**
    * Waits in the fair queue of the name. `exclusive` takes the whole capacity, `shared` as many permits as given. A
-   * repeated request with the same `wait` gets the same answer. `note` is what others can see of the holder, such as
+   * repeated request with the same `wait` gets the same answer. `note` describes the holder to others, for example by
    * its address.
    */
   | {
@@ -150,7 +150,7 @@ export type Proposal =
   /** From a leader: expires the session unless the log has a later sign of life than the one at index `seen`. */
   | { type: "expire"; session: SessionId; seen: number };
 
-/** Queries are answered by a replica that is up to date. */
+/** An up-to-date replica answers queries. */
 export type Query =
   | { type: "get"; map: string; key: string }
   /** Keys from `from` up to but excluding `to`, in order; null: to the end. */
@@ -300,7 +300,7 @@ export type ServiceEvent =
   | { type: "released"; name: string; session: SessionId; token: Revision }
   | { type: "passed"; name: string; generation: Revision; arrivals: { session: SessionId; wait: WaitId }[] }
   | { type: "item"; name: string; session: SessionId; wait: WaitId; token: Revision; value: string }
-  /** The members of a group from here on, in the order in which they entered. Views increase. */
+  /** The members of a group from here on, in order of entry. Views increase. */
   | { type: "grouped"; name: string; view: Revision; members: GroupMember[] }
   | { type: "said"; name: string; from: NodeId; to: NodeId | null; text: string; revision: Revision }
   | { type: "opened"; session: SessionId; member: NodeId; life: number }

@@ -75,7 +75,7 @@ function take(on: Applying, name: string, queue: Queue, session: SessionId, wait
   return { type: "waiting", ahead: queue.takers.findIndex(isMine) };
 }
 
-/** Returns items to the front, in the order in which they were enqueued. */
+/** Returns items to the front, in their original order. */
 function putBack(queue: Queue, items: readonly Taken[]): void {
   if (items.length === 0) return;
   queue.taken = queue.taken.filter((item) => !items.includes(item));

@@ -274,7 +274,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
         if (index <= state.index) return; // It has applied all of it already.
         state.saving = null;
         forgetWritten(state, ctx);
-        // The snapshot contains what the log decided before it. An older configuration must not be applied to newer
+        // The snapshot contains all earlier decisions of the log. An older configuration must not be applied to newer
         // data.
         state.later = state.later.filter(({ type }) => type === "query" || type === "look");
         state.installing = { index, chunks, read: 0, reading: beginReading() };

@@ -54,8 +54,8 @@ export function restored(saved: Data, revision: Revision): Data {
 
 /**
  * Restores etcd's keyspace. Its clients use revisions of the keyspace as tokens. Each change of it also took a revision
- * of the log, so its revision is at most that of the log plus its initial one: the keyspace continues above both. Its
- * leases continue, with their time to live restarted.
+ * of the log, so its revision is at most the revision of the log plus its initial one: the keyspace continues above
+ * both. Its leases continue, with their time to live restarted.
  */
 function restoreKeyspace(data: Data): void {
   const machine = lookUp(data.machines, KEYSPACE);

@@ -22,8 +22,8 @@ export const sessionOptions = optionTable(
 export type SessionOptions = OptionsOf<typeof sessionOptions>;
 
 /**
- * @returns the number of consecutive sweeps without a sign of life after which the member must know that its lease is
- * over, with any clock within `drift`.
+ * @returns the number of consecutive sweeps without a sign of life until the member must know that its lease is over,
+ * with any clock within `drift`.
  */
 export const sweepsOf = (ttlMs: number, { drift, sweepMs }: SessionOptions): number =>
   Math.ceil(boundMs(ttlMs, drift) / sweepMs);

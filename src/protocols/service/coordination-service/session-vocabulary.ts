@@ -63,7 +63,7 @@ export type MemberSession = {
     | { type: "submit"; request: RequestId; operation: Operation }
     /** From another part of this node, which learns the outcome from the replica. Lost with the session. */
     | { type: "perform"; operation: Operation }
-    /** Answered from this node's replica, once that is up to date. */
+    /** Answered from this node's replica, once it is current. */
     | { type: "query"; request: RequestId; query: Query }
     /** More requests follow soon: they are proposed together at the next `uncork`. */
     | { type: "cork" }
@@ -82,7 +82,7 @@ export type MemberSession = {
    */
     | { type: "began"; session: SessionId }
     | { type: "confirmed"; session: SessionId }
-    /** The lease is over, or the log has ended the session: others may be granted what it held from now on. */
+    /** The lease is over, or the log has ended the session: others may be granted its locks from now on. */
     | { type: "lost"; session: SessionId }
     /** To the log. */
     | { type: "proposed"; command: Command }

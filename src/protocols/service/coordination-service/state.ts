@@ -19,7 +19,7 @@ import { emptyTable, type Table } from "./table.ts";
 
 export interface Data {
   /**
-   * The highest `STATE_MACHINE_VERSION` with which a member has opened a session. Later entries are applied by its
+   * The highest `STATE_MACHINE_VERSION` of any member that has opened a session. Later entries are applied by its
    * rules.
    */
   version: number;
@@ -79,7 +79,7 @@ export interface Reply {
 export interface Kept {
   changes: Change[];
   bytes: number;
-  /** Some changes up to this revision are missing, whatever the map. */
+  /** Some changes up to this revision are missing, in any map. */
   forgotten: Revision;
   /** The last missing revision of maps that lack later changes. */
   forgottenOf: Table<Revision>;
@@ -163,7 +163,7 @@ export const emptyData = (): Data => ({
   groups: emptyTable(),
 });
 
-/** Limits of the state, so that a snapshot never exceeds what the log accepts. */
+/** Limits of the state, so that a snapshot always fits in the log. */
 export const limitOptions = {
   maxBytes: whole(8_388_608, "how many bytes of JSON all keys, values and items take together"),
   maxNames: whole(10_000, "how many maps, counters, locks, barriers, queues and machines there are, together"),
@@ -184,7 +184,7 @@ export const limitOptions = {
 
 export type Limits = ValuesOf<typeof limitOptions>;
 
-/** The context in which an operation is applied. */
+/** The context of an operation that is being applied. */
 export interface Applying {
   data: Data;
   limits: Limits;

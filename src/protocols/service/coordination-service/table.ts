@@ -85,7 +85,7 @@ export function strike<V>(table: Table<V>, key: string): V | null {
   return block.values[at] as V;
 }
 
-/** A small block becomes a part of its neighbor, unless that is full. */
+/** A small block becomes a part of its neighbor, unless the neighbor is full. */
 function join<V>(blocks: Block<V>[], number: number, small: Block<V>): void {
   const first = Math.max(0, number - 1);
   const [left, right] = number === 0 ? [small, blocks[1] as Block<V>] : [blocks[first] as Block<V>, small];

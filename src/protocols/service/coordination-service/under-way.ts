@@ -25,7 +25,7 @@ type Ctx = Context<MemberSession>;
 /** The most commands of one run. The higher digits of a command's number are the run. */
 const MAX_PROPOSALS = 2 ** 36;
 
-/** Opens a session with a life of its own, so that its operations are never mistaken for those of another. */
+/** Opens a session with a life of its own, so that its operations are never mistaken for operations of another. */
 export function begin(state: State, { leaseMs, renewMs, idleMs, retryMs }: SessionOptions, ctx: Ctx): void {
   state.life += 1;
   ctx.compact([{ type: "life", run: state.run, life: state.life }]);
@@ -45,7 +45,7 @@ export function roomProblem(
   { maxPending, maxPendingChars }: SessionOptions,
 ): string | null {
   const commands = pending.length + unresolved.length;
-  const most = commands + partCount(operation); // An upper bound on calls and full commands. It is usually so low that nothing needs to be counted.
+  const most = commands + partCount(operation); // An upper bound, usually low enough to skip counting.
   const isFew = most <= maxPending && most * MAX_OPERATION_BYTES <= maxPendingChars && unresolved.length === 0;
   if (commands === 0 || isFew) return null;
   const calls = pending.filter(({ isPart }) => isPart !== true).length + unresolved.length;
@@ -192,7 +192,7 @@ export function beginAnew(state: State, options: SessionOptions, ctx: Ctx): void
 /** @returns the operations to request in the next session. The others wait until their outcome is known. */
 function lose(state: State, isAwaited: (pending: Pending) => boolean, ctx: Ctx): Pending[] {
   const { session, life, pending } = state;
-  const asked = pending.filter(({ request }) => request !== null); // Other parts of this node repeat their requests if they still need them.
+  const asked = pending.filter(({ request }) => request !== null); // Other parts of this node retry themselves.
   state.unresolved.push(...asked.filter(isAwaited).map((each) => ({ ...each, life })));
   Object.assign(state, { phase: "none", session: null, pending: [], underWay: [] });
   for (const timer of ["retry", "renew", "idle"] as const) ctx.cancelTimer(timer);

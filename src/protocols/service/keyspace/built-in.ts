@@ -1,4 +1,7 @@
-/** The keyspace among the state machines of the replicated service: every member has it, whether it serves etcd's API or not. */
+/**
+ * The keyspace as a built-in state machine of the replicated service. Every member has it, even if it does not serve
+ * etcd's API.
+ */
 import type { BuiltInMachine } from "../coordination-service/machines.ts";
 import { MAX_OPERATION_BYTES, OWN_NAMES } from "../coordination-service/operations.ts";
 import { utf8BytesOf } from "../coordination-service/state.ts";
@@ -8,7 +11,10 @@ import type { KeyspaceChange, KeyspaceCommand, KeyspaceQuestion, KeyspaceRespons
 
 export const KEYSPACE = `${OWN_NAMES}etcd`;
 
-/** A command, and who waits for its answer: replicas hold an answer until it has come, so a long one is told where it is applied instead. */
+/**
+ * A command with the caller that waits for its answer. Replicas keep answers until the session acknowledges them, so a
+ * long one is reported where the command is applied instead.
+ */
 export interface AskedCommand {
   readonly asker: string;
   readonly command: KeyspaceCommand;
@@ -16,11 +22,11 @@ export interface AskedCommand {
 
 export interface KeyspaceTold {
   readonly change: KeyspaceChange | null;
-  /** Of a response that is too long to be held. */
+  /** A response that is too long to keep. */
   readonly long: { readonly asker: string; readonly response: KeyspaceResponse } | null;
 }
 
-/** The result of a command whose answer is long. */
+/** The result of a command with a long answer. */
 export const LONG = "long";
 
 export const keyspaceMachine: BuiltInMachine = {

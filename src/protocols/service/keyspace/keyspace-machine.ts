@@ -1,4 +1,4 @@
-/** The keyspace as a state machine: commands change it, questions are answered from it. */
+/** The keyspace as a state machine: commands change it, and questions are answered from it. */
 import { problem } from "../../../core/shape.ts";
 import { enter, entriesOf, lookUp } from "../coordination-service/table.ts";
 import { bytesOfPuts, bytesOfRanges, flawOf, obstacleTo, pathOf, perform, range, revisionFault } from "./requests.ts";
@@ -33,22 +33,26 @@ import type {
 const MIN_TTL = 2;
 const MAX_TTL = 9_000_000_000;
 const MAX_LEASES = 10_000;
-/** How many of the last changes are kept; of more the older half is dropped. etcd would fill its disk, and has options for it. */
+/**
+ * The most changes that are kept; beyond it the older half is dropped. etcd would fill its disk instead, and has
+ * options for compaction.
+ */
 const MAX_HISTORY = 10_000;
-/** Of a transaction: each replica makes all of it, and it may read everything many times. */
+/** The most bytes in the answer to a transaction. Every replica builds it, and it may read everything many times. */
 const MAX_ANSWER_BYTES = 16 * 1_048_576;
 
 export interface Applied {
   readonly response: KeyspaceResponse;
-  /** Null where nothing has changed. */
+  /** Null if nothing changed. */
   readonly change: KeyspaceChange | null;
 }
 
 export { emptyKeyspace, type Keyspace };
 
 /**
- * Changes the keyspace in place. @throws Error for what is no command; then nothing has changed
- * @param room for what is put, in bytes.
+ * Changes the keyspace in place.
+ * @param room for puts, in bytes.
+ * @throws Error if the command is not valid; then nothing has changed
  */
 export function applyCommand(space: Keyspace, command: KeyspaceCommand, room: number): Applied {
   const fault = problem(keyspaceCommandShape, command, "command");
@@ -79,7 +83,7 @@ function apply(space: Keyspace, command: KeyspaceCommand, room: number): Applied
   }
 }
 
-/** @throws Error for what is no question */
+/** @throws Error if the question is not valid */
 export function answerQuestion(space: Keyspace, question: KeyspaceQuestion): KeyspaceResponse {
   const fault = problem(keyspaceQuestionShape, question, "question");
   if (fault !== null) throw new Error(fault);

@@ -47,7 +47,7 @@ export const txnOf = (compare: Compare[], success: RequestOp[], failure: Request
   failure,
 });
 
-/** Of all keys, unless an interval is given. */
+/** Covers all keys, unless an interval is given. */
 export const eventsOf = (from: number, maxBytes = 1_000, key = "\0", end = "\0"): KeyspaceQuestion => ({
   type: "events",
   from,

@@ -1,4 +1,7 @@
-/** What is read from a keyspace, and what a request of a transaction does to it. Each is checked as a whole before any of it is done. */
+/**
+ * Reads of a keyspace, and the requests of a transaction. Each is checked as a whole before any part of it is
+ * performed.
+ */
 import { lookUp } from "../coordination-service/table.ts";
 import { MAX_TXN_OPERATIONS } from "./shapes.ts";
 import {
@@ -30,16 +33,16 @@ import type {
   TxnResponse,
 } from "./vocabulary.ts";
 
-/** A command that is being applied: what it has changed so far. All its changes have one revision. */
+/** A command in progress, with its changes so far. All its changes have one revision. */
 export interface Changing {
   readonly space: Keyspace;
   readonly events: KeyEvent[];
 }
 
-/** As of which it reads, and answers: with what it has changed itself. */
+/** The revision that it reads at and returns, which includes its own changes. */
 const revisionOf = ({ space, events }: Changing): number => space.revision + (events.length > 0 ? 1 : 0);
 
-/** What is wrong with it whatever stands in the keyspace. */
+/** @returns the flaw of a request that is independent of the keyspace's content. */
 export function flawOf(request: RequestOp, room = MAX_TXN_OPERATIONS): KeyspaceErrorCode | null {
   if (request.type === "txn") return transactionFlaw(request, room);
   if (request.key === "") return "emptyKey";
@@ -67,7 +70,7 @@ interface Writes {
   readonly deletes: readonly Interval[];
 }
 
-/** @returns null where a key may be put twice, or both put and deleted: it would have two changes of one revision. */
+/** @returns null if a key might be put twice, or put and deleted: that would be two changes at one revision. */
 function writesOf(branch: readonly RequestOp[]): Writes | null {
   let all: Writes = { puts: new Set(), deletes: branch.filter((request) => request.type === "delete") };
   for (const request of branch) {
@@ -79,7 +82,7 @@ function writesOf(branch: readonly RequestOp[]): Writes | null {
   return all;
 }
 
-/** Only one of its branches is done: what one puts, the other may put or delete. */
+/** Only one of the branches runs, so both may put or delete the same key. */
 function writesOfEither({ success, failure }: TxnRequest): Writes | null {
   const [one, other] = [writesOf(success), writesOf(failure)];
   return one === null || other === null ? null : together(one, other);
@@ -97,7 +100,7 @@ function clash(a: Writes, b: Writes): boolean {
   );
 }
 
-/** Which branch is done of it and of those within: all of them as things stand before any of it. */
+/** The branches taken by a transaction and those nested in it, all decided before any of them runs. */
 export interface Path {
   readonly succeeded: boolean;
   readonly branch: readonly RequestOp[];
@@ -133,7 +136,7 @@ function orderOf(compare: Compare, entry: KeyValue): number {
 
 const inOrder = <T extends string | bigint | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Why it cannot be done as things stand. */
+/** @returns why the request fails in the current state. */
 export function obstacleTo(space: Keyspace, request: RequestOp, path: Path | null): KeyspaceErrorCode | null {
   if (path !== null) {
     for (const [at, each] of path.branch.entries()) {
@@ -160,7 +163,7 @@ function putObstacle(space: Keyspace, { key, lease, ignoreValue, ignoreLease }: 
   return lease === NO_LEASE || lookUp(space.leases, lease) !== null ? null : "leaseNotFound";
 }
 
-/** How much room its puts take. */
+/** @returns the bytes needed for its puts. */
 export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | null): number {
   if (path !== null)
     return path.branch.reduce((sum, each, at) => sum + bytesOfPuts(space, each, path.inner[at] ?? null), 0);
@@ -169,7 +172,10 @@ export function bytesOfPuts(space: Keyspace, request: RequestOp, path: Path | nu
   return versionBytes(request.key, value);
 }
 
-/** How much its ranges answer with, at most; counted until that is more than `most`. @param put how much of it is put before, at most. */
+/**
+ * @returns an upper bound for the bytes of its ranges. Counting stops above `most`. @param put the most bytes that its
+ * puts can add to a range
+ */
 export function bytesOfRanges(
   space: Keyspace,
   request: RequestOp,
@@ -188,7 +194,7 @@ export function bytesOfRanges(
   return found.reduce((sum, { key, value }) => sum + versionBytes(key, value), put);
 }
 
-/** It has been checked. */
+/** Performs a request that has been checked. */
 export function perform(on: Changing, request: RequestOp, path: Path | null): ResponseOp {
   if (request.type === "range") return range(on, request);
   if (request.type === "put") return put(on, request);

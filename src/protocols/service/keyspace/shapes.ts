@@ -1,12 +1,12 @@
-/** The shapes of what may be asked of a keyspace. */
+/** The shapes of commands and questions of a keyspace. */
 import { boolean, list, natural, oneOf, type Shape, text, variants } from "../../../core/shape.ts";
 import type { Compare, KeyspaceCommand, KeyspaceQuestion, RequestOp } from "./vocabulary.ts";
 
-/** Of a request as a whole: no part of it is longer. */
+/** The limit for a whole request, and so for each part of it. */
 const MAX_BYTES = 1_048_576;
-/** As etcd has it, of each list of a transaction. */
+/** etcd's default, for each list of a transaction. */
 export const MAX_TXN_OPERATIONS = 128;
-/** Of transactions in transactions. */
+/** The nesting of transactions. */
 const MAX_TXN_DEPTH = 4;
 
 const bytes = text(2 * MAX_BYTES);
@@ -46,7 +46,7 @@ const operations = (depth: number): Shape<RequestOp[]> =>
       delete: remove,
       ...((depth > 0 ? { txn: transaction(depth - 1) } : {}) as { txn: ReturnType<typeof transaction> }),
     }),
-    MAX_BYTES, // Of more operations than etcd takes, `flawOf` says so in its words.
+    MAX_BYTES, // `flawOf` reports etcd's own limit with etcd's error.
   );
 
 const transaction = (depth: number) => ({

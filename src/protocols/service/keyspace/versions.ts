@@ -1,6 +1,6 @@
 /**
- * A keyspace as etcd has it, as plain data: each key with its versions, up to which revision they are compacted, and leases. All
- * versions are kept until they are compacted, so reads of the past and watches from there are answered.
+ * A keyspace with etcd's data model, as plain data: keys with their versions, the compacted revision, and leases. All
+ * versions are kept until they are compacted, so that clients can read the past and watch from there.
  * https://etcd.io/docs/v3.5/learning/data_model/
  */
 import { bytesOf } from "../coordination-service/state.ts";
@@ -17,26 +17,28 @@ import {
 import type { ByteText, Interval, KeyEvent, KeyValue, LeaseId } from "./vocabulary.ts";
 
 export interface Keyspace {
-  /** Of the last change. An empty keyspace begins at 1, as etcd's does. */
+  /** The revision of the last change. An empty keyspace starts at 1, as in etcd. */
   revision: number;
-  /** A client has compacted it: reads of revisions before this one are refused; 0: of none. */
+  /** The revision of the last compaction by a client: reads of earlier ones are refused; 0: none. */
   compacted: number;
-  /** Changes before this revision have been dropped because the history is bounded; absent: none since it was compacted. */
+  /**
+   * Changes before this revision have been dropped because the history is bounded; absent: none since it was compacted.
+   */
   trimmed?: number;
-  /** Which keys have been deleted by dropped changes, ascending; absent: none. */
+  /** The keys deleted by dropped changes, ascending; absent: none. */
   deletions?: Deletion[];
-  /** Each key's versions, oldest first. */
+  /** The versions of each key, oldest first. */
   keys: Table<Version[]>;
-  /** Every change that is kept, in order. */
+  /** All changes that are kept, in order. */
   history: Changed[];
   leases: Table<Lease>;
-  /** How many grants and renewals of leases there have been. */
+  /** The number of grants and renewals of leases so far. */
   renewals: number;
-  /** What all of it takes as JSON, at most. */
+  /** An upper bound for its size as JSON. */
   bytes: number;
 }
 
-/** The key has been deleted where `version` is 0. */
+/** A version of a key. If `version` is 0, the key was deleted. */
 export interface Version {
   mod: number;
   create: number;
@@ -60,13 +62,13 @@ export interface Deletion {
 export interface Lease {
   /** Seconds. */
   ttl: number;
-  /** The number of its last renewal, or of its grant: who has it expire says which one it has counted from. */
+  /** The number of its last renewal, or of its grant. An expiry names the renewal that it counted from. */
   renewal: number;
   /** Ascending. */
   keys: ByteText[];
 }
 
-/** As the end of an interval: there is none. */
+/** As the end of an interval: no end. */
 export const ALL_FROM: ByteText = "\0";
 export const NO_LEASE: LeaseId = "0";
 
@@ -80,7 +82,7 @@ export const emptyKeyspace = (): Keyspace => ({
   bytes: 0,
 });
 
-/** Versions and changes are never changed in place. */
+/** A copy that later commands do not change. Versions and changes are never modified in place, so they are shared. */
 export function copyOfKeyspace(space: Keyspace): Keyspace {
   const { keys, history, leases } = space;
   return {
@@ -91,11 +93,11 @@ export function copyOfKeyspace(space: Keyspace): Keyspace {
   };
 }
 
-/** What a version takes beside its value and three times its key: names of fields and numbers. */
+/** The size of a version without its key and value: field names and numbers. */
 const VERSION_BYTES = 200;
 const LEASE_BYTES = 100;
 
-/** The key stands in the table of keys, in the history and at its lease. */
+/** Counts the key three times: in the table of keys, in the history and with its lease. */
 export const versionBytes = (key: ByteText, value: ByteText): number =>
   VERSION_BYTES + 3 * bytesOf(key) + bytesOf(value);
 
@@ -109,7 +111,7 @@ function* within(space: Keyspace, { key, end }: Interval): Iterable<[ByteText, V
   if (versions !== null) yield [key, versions];
 }
 
-/** What stood there as of a revision. */
+/** @returns the version at a revision; null if there was none. */
 function versionAt(versions: readonly Version[], revision: number): Version | null {
   for (let at = versions.length - 1; at >= 0; at--) {
     const version = versions[at] as Version;
@@ -127,7 +129,7 @@ const shown = (key: ByteText, { mod, create, version, value, lease }: Version): 
   lease,
 });
 
-/** In the order of their keys. */
+/** @returns the entries at a revision, in key order. */
 export function entriesIn(space: Keyspace, interval: Interval, revision: number): KeyValue[] {
   const entries: KeyValue[] = [];
   for (const [key, versions] of within(space, interval)) {
@@ -140,7 +142,7 @@ export function entriesIn(space: Keyspace, interval: Interval, revision: number)
 export const entryOf = (space: Keyspace, key: ByteText): KeyValue | null =>
   entriesIn(space, { key, end: "" }, space.revision + 1)[0] ?? null;
 
-/** @param revision of the change: the next one, where it is the first of its command. */
+/** @param revision of the change: one above the current one for the first change of a command. */
 export function putKey(space: Keyspace, revision: number, key: ByteText, value: ByteText, lease: LeaseId): KeyEvent {
   const prev = entryOf(space, key);
   const version = { mod: revision, create: prev?.create ?? revision, version: (prev?.version ?? 0) + 1, value, lease };
@@ -149,7 +151,7 @@ export function putKey(space: Keyspace, revision: number, key: ByteText, value: 
   return { type: "put", kv: shown(key, version), prev };
 }
 
-/** @returns null where nothing stands there. */
+/** @returns null if the key does not exist. */
 export function deleteKey(space: Keyspace, revision: number, key: ByteText): KeyEvent | null {
   const prev = entryOf(space, key);
   if (prev === null) return null;
@@ -181,7 +183,7 @@ export function enterLease(space: Keyspace, lease: LeaseId, ttl: number): void {
   space.bytes += LEASE_BYTES;
 }
 
-/** Its keys go with it, all at one revision. */
+/** Deletes the lease and its keys, all at one revision. */
 export function endLease(space: Keyspace, lease: LeaseId): KeyEvent[] {
   const { keys } = lookUp(space.leases, lease) as Lease;
   const revision = space.revision + 1;
@@ -192,7 +194,7 @@ export function endLease(space: Keyspace, lease: LeaseId): KeyEvent[] {
   return events;
 }
 
-/** The changes at and behind that revision, whole revisions until they take so many bytes, and at least one. */
+/** @returns the changes from a revision on: whole revisions until `maxBytes` is exceeded, and at least one. */
 export function eventsFrom(space: Keyspace, from: number, maxBytes: number): { events: KeyEvent[]; next: number } {
   const { history } = space;
   const events: KeyEvent[] = [];
@@ -215,7 +217,7 @@ function eventAt(key: ByteText, versions: readonly Version[], revision: number):
   return { type: version.version === 0 ? "delete" : "put", kv: shown(key, version), prev };
 }
 
-/** Where changes of that revision begin. */
+/** @returns the index of the first change at or after the revision. */
 function firstOf(history: readonly Changed[], revision: number): number {
   let low = 0;
   let high = history.length;
@@ -227,7 +229,7 @@ function firstOf(history: readonly Changed[], revision: number): number {
   return low;
 }
 
-/** Forgets what reads as of that revision and later ones do not need, at a client's request. */
+/** Drops what reads at that revision or later do not need, at a client's request. */
 export function compact(space: Keyspace, revision: number): void {
   drop(space, revision);
   space.compacted = revision;
@@ -239,8 +241,9 @@ export function compact(space: Keyspace, revision: number): void {
 }
 
 /**
- * Drops changes before that revision to bound the history. A range that has not changed since an earlier revision can still be read and
- * watched from there: the last change of each key that exists is kept, and so is the revision of each dropped deletion.
+ * Drops changes before that revision to bound the history. A range that has not changed since an earlier revision can
+ * still be read and watched from there: the last change of each existing key is kept, and so is the revision of each
+ * dropped deletion.
  */
 export function trim(space: Keyspace, revision: number): void {
   const dropped = drop(space, revision);
@@ -260,12 +263,12 @@ function drop(space: Keyspace, revision: number): Deletion[] {
   return deletions;
 }
 
-/** @returns its last deletion, if that is dropped. */
+/** @returns the key's last deletion, if that is dropped. */
 function forget(space: Keyspace, key: ByteText, revision: number): Deletion | null {
   const versions = lookUp(space.keys, key) as Version[];
   const newest = versions.findLastIndex(({ mod }) => mod <= revision);
   const last = versions[newest];
-  // A deletion at this very revision is told to who watches from there: the next compaction takes it.
+  // Watches that start at this very revision receive a deletion at it, so only the next compaction drops it.
   const first = last?.version === 0 && last.mod < revision ? newest + 1 : newest;
   for (const { value } of versions.slice(0, first)) space.bytes -= versionBytes(key, value);
   if (first === versions.length) strike(space.keys, key);
@@ -273,7 +276,10 @@ function forget(space: Keyspace, key: ByteText, revision: number): Deletion | nu
   return last !== undefined && first > newest ? { from: key, to: key, revision: last.mod } : null;
 }
 
-/** If there are more intervals of deletions, the nearest ones (by their common prefix) are joined until half as many remain. */
+/**
+ * If there are more intervals of deletions, the nearest ones (by their common prefix) are joined until half as many
+ * remain.
+ */
 const MAX_DELETIONS = 1_000;
 /** In addition to its keys, as JSON. An interval takes less room than the dropped deletions in it. */
 const DELETION_BYTES = 60;
@@ -287,7 +293,10 @@ function replaceDeletions(space: Keyspace, deletions: Deletion[]): void {
   else delete space.deletions;
 }
 
-/** Ascending, disjoint and bounded in number. An interval may cover keys that were never deleted, but misses none that was. */
+/**
+ * Ascending, disjoint and bounded in number. An interval may cover keys that were never deleted, but misses none that
+ * was.
+ */
 function coarsened(deletions: Deletion[]): Deletion[] {
   const ascending = deletions.sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
   const apart = joined(ascending, (before, next) => next.from <= before.to);
@@ -321,12 +330,12 @@ function commonLength(a: ByteText, b: ByteText): number {
   return length;
 }
 
-/** Whether nothing in the interval has changed from that revision up to the trimmed one, at most as far as is known. */
+/** Whether the interval is known not to have changed from that revision up to the trimmed one. */
 export function isUnchanged(space: Keyspace, interval: Interval, revision: number): boolean {
   const { trimmed = 0, deletions = [] } = space;
   const wasDeleted = (deletion: Deletion): boolean => deletion.revision >= revision && overlaps(interval, deletion);
   if (deletions.some(wasDeleted)) return false;
-  // Of the changes up to where the history is trimmed, a key has at most the last one, as its first version.
+  // Up to the trimmed revision a key has only its last change, as its first version.
   for (const [, [first]] of within(space, interval))
     if (first !== undefined && first.mod >= revision && first.mod <= trimmed) return false;
   return true;

@@ -1,25 +1,28 @@
 /**
- * The commands, questions and answers of a keyspace, as etcd defines them. Facts of etcd's API v3, 3.4 and 3.5:
+ * Commands, questions and answers of a keyspace, as in etcd's API v3 (versions 3.4 and 3.5):
  * https://etcd.io/docs/v3.5/learning/api/
  */
 
-/** Bytes, each as one character from U+0000 to U+00FF: so texts compare as the bytes do. */
+/** Bytes, each as one character from U+0000 to U+00FF, so that texts sort as the bytes do. */
 export type ByteText = string;
 
-/** A signed number of 64 bits, in decimal. "0": none. */
+/** A signed 64-bit integer in decimal. "0": none. */
 export type LeaseId = string;
 
 export interface KeyValue {
   key: ByteText;
   create: number;
   mod: number;
-  /** How often it was put since it was created. */
+  /** How often the key was put since it was created. */
   version: number;
   value: ByteText;
   lease: LeaseId;
 }
 
-/** Which keys: one where `end` is empty, all from `key` on where it is one zero byte, otherwise those from `key` on and before `end`. */
+/**
+ * A set of keys: only `key` if `end` is empty, all keys from `key` on if `end` is one zero byte, otherwise those from
+ * `key` up to but excluding `end`.
+ */
 export interface Interval {
   key: ByteText;
   end: ByteText;
@@ -32,7 +35,7 @@ export interface RangeRequest extends Interval {
   type: "range";
   /** 0: all. */
   limit: number;
-  /** As of which it is read; 0: as of now. */
+  /** The revision to read at; 0: the current one. */
   revision: number;
   order: SortOrder;
   target: SortTarget;
@@ -75,7 +78,7 @@ interface Comparing extends Interval {
   result: CompareResult;
 }
 
-/** Of an interval, each key in it is compared. */
+/** Compares every key in the interval. */
 export type Compare =
   | (Comparing & { type: "version"; number: number })
   | (Comparing & { type: "create"; number: number })
@@ -83,17 +86,17 @@ export type Compare =
   | (Comparing & { type: "value"; value: ByteText })
   | (Comparing & { type: "lease"; lease: LeaseId });
 
-/** What changes a keyspace, and goes through the log. */
+/** Commands change a keyspace and go through the log. */
 export type KeyspaceCommand =
   | PutRequest
   | DeleteRequest
   | TxnRequest
   | { type: "compact"; revision: number }
-  /** Seconds. */
+  /** `ttl` is in seconds. */
   | { type: "grant"; lease: LeaseId; ttl: number }
   | { type: "renew"; lease: LeaseId }
   | { type: "revoke"; lease: LeaseId }
-  /** It is revoked if that was its last renewal. */
+  /** Revokes the lease if this was its last renewal. */
   | { type: "expire"; lease: LeaseId; renewal: number };
 
 export type KeyspaceQuestion =
@@ -101,7 +104,10 @@ export type KeyspaceQuestion =
   | { type: "lease"; lease: LeaseId; keys: boolean }
   | { type: "leases" }
   | { type: "size" }
-  /** What changed from that revision on, in order, of all keys: so many bytes of it and whole revisions. Refused unless that is all that changed in the interval. */
+  /**
+   * The changes of all keys from a revision on, in order: whole revisions, up to about `maxBytes`. Refused unless all
+   * changes in the interval since then are kept.
+   */
   | ({ type: "events"; from: number; maxBytes: number } & Interval);
 
 export interface RangeResponse {
@@ -137,18 +143,18 @@ export type ResponseOp = RangeResponse | PutResponse | DeleteResponse | TxnRespo
 export type KeyspaceResponse =
   | ResponseOp
   | { type: "done"; revision: number }
-  /** `ttl`: what it was granted, in seconds, which may be more than was asked for. */
+  /** `ttl` is the granted time in seconds, which may exceed the requested one. */
   | { type: "lease"; revision: number; ttl: number; keys: ByteText[] }
   | { type: "leases"; revision: number; leases: GrantedLease[] }
   | { type: "size"; revision: number; bytes: number }
-  /** `next`: the revision from which on there is more, or will be. */
+  /** `next`: the revision to continue from. */
   | { type: "events"; revision: number; events: KeyEvent[]; next: number }
   | Refused;
 
 export interface GrantedLease {
   lease: LeaseId;
   ttl: number;
-  /** The number of its last renewal, or of its grant: none has it again, of whatever lease. */
+  /** The number of its last renewal, or of its grant. It is unique over all leases. */
   renewal: number;
 }
 
@@ -156,22 +162,22 @@ export interface Refused {
   type: "refused";
   code: KeyspaceErrorCode;
   revision: number;
-  /** Of `compacted`: up to where. */
+  /** With `compacted`: the compacted revision. */
   compacted: number;
 }
 
-/** A change of a key: a deleted one has an empty value, and version 0. */
+/** A change of a key. A deleted key has an empty value and version 0. */
 export interface KeyEvent {
   type: "put" | "delete";
   kv: KeyValue;
   prev: KeyValue | null;
 }
 
-/** What a command has changed, told where it is applied. */
+/** The changes made by a command, reported when it is applied. */
 export interface KeyspaceChange {
   revision: number;
   events: KeyEvent[];
-  /** Granted or renewed. */
+  /** The lease that was granted or renewed. */
   renewed: GrantedLease | null;
   ended: LeaseId | null;
 }

@@ -1,18 +1,18 @@
-/** What the drawing of a topology shows, in words: for those who do not see it, and beside it. */
+/** The content of a topology drawing in words: as its text alternative, and next to it. */
 import type { Arrangement } from "../../../../src/protocols/index.ts";
 
-/** A message on its way. */
+/** A message in transit. */
 export interface Flight {
   readonly id: string;
   readonly from: number;
   readonly to: number;
-  /** With the parts around it, by which its ink goes. */
+  /** Includes the enclosing parts, which determine its ink. */
   readonly name: string;
   readonly short: string;
   readonly text: string;
-  /** Whether it carries what a node can hold. */
+  /** Whether it carries something that a node can hold. */
   readonly isCarrier: boolean;
-  /** It has arrived: what is left of it fades away. */
+  /** It has arrived, and its trace fades. */
   readonly isOver?: true;
 }
 
@@ -21,7 +21,7 @@ export function factsOf(arrangement: Arrangement, flights: readonly Flight[]): s
     ...holdersIn(arrangement),
     ...flights
       .filter(({ isCarrier, isOver }) => isCarrier && isOver !== true)
-      .map(({ name, from, to }) => `${name.split(".").at(-1)} on its way: ${from} → ${to}`),
+      .map(({ name, from, to }) => `${name.split(".").at(-1)} in transit: ${from} → ${to}`),
     ...waitingIn(arrangement),
     ...promisesIn(arrangement),
     ...servedIn(arrangement),
@@ -53,11 +53,11 @@ export function waitText({ topology }: Arrangement, { from, to, through }: Wait)
       ? ""
       : topology === "quorums"
         ? `, which has the vote of ${through}`
-        : `, which ${through} has let in`;
+        : `, which ${through} has admitted`;
   return `${from} waits for ${to}${why}`;
 }
 
-/** Where promises are what makes a quorum. */
+/** Promises of a quorum. */
 function promisesIn({ topology, nodes }: Arrangement): string[] {
   if (topology !== "quorums") return [];
   return promisesOf(nodes).map(([to, by]) => {
@@ -66,7 +66,7 @@ function promisesIn({ topology, nodes }: Arrangement): string[] {
   });
 }
 
-/** The nodes that made them, of those that have no voting sets. */
+/** Promises by recipient, with the nodes that made them. Nodes with voting sets make none. */
 export function promisesOf(nodes: Arrangement["nodes"]): (readonly [number, readonly number[]])[] {
   const promised = new Map<number, number[]>();
   for (const { node, position } of nodes) {
@@ -92,13 +92,13 @@ const list = (ids: readonly number[]): string =>
 export interface Wait {
   readonly from: number;
   readonly to: number;
-  /** Who gave it away: the voter whose vote the other has; null where that is the other itself. */
+  /** The voter whose vote the other node has; null if it is the other node itself. */
   readonly through: number | null;
-  /** Part of a circle of nodes that wait for each other: a deadlock. */
+  /** Part of a cycle of nodes that wait for each other: a deadlock. */
   readonly isCircular: boolean;
 }
 
-/** Which nodes wait for others, and for each other: the wait-for graph of a topology. */
+/** The wait-for graph of a topology. */
 export function waitsIn({ nodes }: Arrangement): readonly Wait[] {
   const isUp = new Set(nodes.flatMap(({ node, condition }) => (condition === "down" ? [] : [node])));
   const waits = new Map<string, Omit<Wait, "isCircular">>();
@@ -116,7 +116,7 @@ export function waitsIn({ nodes }: Arrangement): readonly Wait[] {
   const nextOf = (of: number) => found.filter(({ from }) => from === of).map(({ to }) => to);
   const isReachable = (from: number, goal: number): boolean => {
     const seen = new Set([from]);
-    for (const each of seen) for (const next of nextOf(each)) seen.add(next); // A set is walked with what is added.
+    for (const each of seen) for (const next of nextOf(each)) seen.add(next); // Iterating over a set includes the elements added meanwhile.
     return seen.has(goal);
   };
   return found.map((wait) => ({ ...wait, isCircular: isReachable(wait.to, wait.from) }));

@@ -1,4 +1,4 @@
-/** Where each node of a topology is drawn, in pixels: on an ellipse, around one in the middle, as a tree, or at its own place. */
+/** The position of each node of a topology in pixels: on an ellipse, around a center, in a tree, or at its own coordinates. */
 import type { ArrangedNode, Arrangement } from "../../../../src/protocols/index.ts";
 
 export interface Place {
@@ -8,9 +8,9 @@ export interface Place {
 
 export interface Placing {
   readonly places: ReadonlyMap<number, Place>;
-  /** Of a node's circle. */
+  /** The radius of a node's circle. */
   readonly radius: number;
-  /** What lies below the nodes; null: nothing. */
+  /** The shape below the nodes; null: none. */
   readonly ground: Ground | null;
 }
 
@@ -20,22 +20,22 @@ export type Ground =
 
 type Ellipse = Extract<Ground, { kind: "ellipse" }>;
 
-/** Room for the circle of a node and what stands at it. */
+/** Space for a node's circle and its caption. */
 const EDGE_PX = 33;
-/** An ellipse, and the plane, are at most so many times wider than high. */
+/** The greatest ratio of width to height of an ellipse or a plane. */
 const MOST_STRETCH = 2.3;
 const [LEAST_RADIUS, MOST_RADIUS] = [6, 15];
-/** On a plane nodes stand where they are, and may stand close. */
+/** On a plane, nodes are at their coordinates and may be close together. */
 const MOST_ON_PLANE = 11;
-/** Of a node's radius: how far the middles of two nodes on the circle of identifiers are apart at least. */
+/** The least distance between the centers of two nodes on the identifier circle, in radii. */
 const APART = 2.3;
 
 export interface Sheet {
   readonly width: number;
   readonly height: number;
-  /** Room at the left and at the right, for words. */
+  /** Space to the left and to the right, for text. */
   readonly beside?: number;
-  /** More of it on all sides. */
+  /** Additional space on all sides. */
   readonly around?: number;
   /** The greatest radius of a node. */
   readonly largest?: number;
@@ -71,7 +71,7 @@ export function placed({ topology, nodes }: Arrangement, sheet: Sheet): Placing 
   }
 }
 
-/** At a share of the way round, clockwise from the top: equal shares are equally long, also on a flat ellipse. */
+/** The point at a share of the perimeter, clockwise from the top. Equal shares have equal lengths, even on a flat ellipse. */
 export function on(ellipse: Ellipse, share: number, scale = 1): Place {
   const { middle, rx, ry } = ellipse;
   const angle = angleAt(share, rx / ry);
@@ -81,7 +81,7 @@ export function on(ellipse: Ellipse, share: number, scale = 1): Place {
 const PIECES = 360;
 const lengths = new Map<string, readonly number[]>();
 
-/** By going round in small pieces. @param stretch how many times wider than high the ellipse is */
+/** Computed numerically, in small pieces. @param stretch the ratio of width to height of the ellipse */
 export function angleAt(share: number, stretch: number): number {
   const along = lengthsOf(stretch);
   const goal = (share - Math.floor(share)) * (along[PIECES] ?? 1);
@@ -117,7 +117,7 @@ function roundOf({ rx, ry }: Ellipse): number {
   return Math.PI * (3 * (rx + ry) - Math.sqrt((3 * rx + ry) * (rx + 3 * ry)));
 }
 
-/** Who stands in the middle of a star: the node that most name, or the first. */
+/** The node in the middle of a star: the most referenced one, or the first. */
 export function centreOf(nodes: readonly ArrangedNode[]): number | null {
   const votes = new Map<number, number>();
   for (const { position } of nodes)
@@ -133,7 +133,7 @@ interface Box {
   readonly ry: number;
 }
 
-/** The links between neighbours, each once. */
+/** The links between neighbors, each once. */
 export function linksOf(nodes: readonly ArrangedNode[]): readonly (readonly [number, number])[] {
   const links = new Map<string, readonly [number, number]>();
   for (const { node, position } of nodes) {
@@ -145,7 +145,7 @@ export function linksOf(nodes: readonly ArrangedNode[]): readonly (readonly [num
   return [...links.values()];
 }
 
-/** The lowest node is at the top, wherever the privilege is, so that nothing moves with it; null: no tree is known. */
+/** The lowest node is at the top, wherever the privilege is, so that nothing moves with it. Null: no tree is known. */
 function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Map<number, Place> | null {
   const links = linksOf(nodes);
   const [root] = nodes.map(({ node }) => node).toSorted((a, b) => a - b);
@@ -165,7 +165,7 @@ function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Ma
     if (next.length > 0) levels.push(next);
   }
   if (seen.size < nodes.length) return null;
-  /** Leaves stand side by side, and each other node above the middle of its own. */
+  /** Leaves are placed side by side, and every other node above the middle of its children. */
   const along = new Map<number, number>();
   let leaves = 0;
   const settle = (node: number): number => {
@@ -178,7 +178,7 @@ function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Ma
   settle(root);
   const places = new Map<number, Place>();
   const share = (at: number, of: number): number => (of <= 1 ? 0 : (at / (of - 1)) * 2 - 1);
-  // A tree that is deeper than it is broad goes from left to right.
+  // A tree that is deeper than it is broad is laid out from left to right.
   const isDeep = levels.length > 4 || (levels.length > 2 && leaves === 1);
   for (const [depth, level] of levels.entries())
     for (const node of level) {
@@ -191,7 +191,7 @@ function treePlaces(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box): Ma
   return places;
 }
 
-/** By identifiers, those that would cover each other moved apart a little; null: they are not known. */
+/** By identifier, with nodes that would cover each other moved slightly apart. Null: the identifiers are unknown. */
 function onCircle(nodes: readonly ArrangedNode[], ellipse: Ellipse, radius: number): Map<number, Place> | null {
   const known = nodes.flatMap(({ node, position: { at } }) => (at?.[0] === undefined ? [] : [{ node, share: at[0] }]));
   if (known.length < nodes.length) return null;
@@ -205,7 +205,7 @@ function onCircle(nodes: readonly ArrangedNode[], ellipse: Ellipse, radius: numb
 
 const ROUNDS = 60;
 
-/** Ascending shares of a circle, moved until neighbours are that far apart. */
+/** Ascending shares of a circle, moved until neighbors are at least this far apart. */
 export function apart(shares: readonly number[], least: number): number[] {
   const moved = [...shares];
   if (moved.length < 2) return moved;
@@ -224,7 +224,7 @@ export function apart(shares: readonly number[], least: number): number[] {
 function onPlane(nodes: readonly ArrangedNode[], { middle, rx, ry }: Box, radius: number): Placing | null {
   const known = nodes.flatMap(({ node, position: { at } }) => (at?.length === 2 ? [[node, at] as const] : []));
   if (known.length < nodes.length) return null;
-  // What is on a line goes through the middle: where a plane whose edges meet begins means nothing.
+  // Nodes on a line are in the middle: the origin of a torus has no meaning.
   const isFlat = new Set(known.map(([, at]) => at[1])).size === 1;
   const box = { kind: "box", x: middle.x - rx, y: middle.y - ry, width: 2 * rx, height: 2 * ry } as const;
   const places = known.map(

@@ -1,13 +1,17 @@
 /**
- * View synchrony on a replicated log: messages go from member to member as in `view-synchrony`, and who is in the group, from when on,
- * is in the log of a coordination service. So members may come that no member knew before, and no second agreement is needed.
+ * View synchrony on a replicated log: messages go from member to member as in `view-synchrony`, and the log of a
+ * coordination service orders the changes of the group. So nodes unknown to the members can join, and no second agreement
+ * is needed.
  * Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems", SOSP 1987.
  *
- * Assumes   what `log-views` assumes of the service, and `ip-multicast` of links.
- * Safety    virtual synchrony: any two nodes that go from a view to the next have delivered the same messages in it; a node delivers
- *           its own; messages of one sender in the order of sending, none twice, none outside a view.
- * Liveness  while the group stays as it is, what one member delivers all deliver; a change of the group ends in a view.
- * Cost      a multicast costs what `ip-multicast` costs: nothing of it is in the log. A change of the view costs what `log-views` says.
+ * Assumes   the assumptions of `log-views` about the service, and of `ip-multicast` about links.
+ * Safety    virtual synchrony: any two nodes that go from one view to the next have delivered the same messages in the
+ *           first; a node delivers its own; messages of one sender in the order of sending, none twice, none outside a
+ *           view.
+ * Liveness  while the group stays the same, all members deliver the messages that one member delivers; a change of the
+ *           group ends in a view.
+ * Cost      a multicast costs the same as in `ip-multicast` and adds no log entries. A change of the view costs the same
+ *           as in `log-views`.
  */
 import { type Assembly, assemble, type Wires } from "../../../../core/assemble.ts";
 import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
@@ -41,7 +45,7 @@ export interface LogViewSynchronyOptions {
 
 const viewEvents = ["left", "stalled", "resumed", "asked"];
 
-/** @param payload the shape of what is multicast: text, or messages of the layer above. */
+/** Creates view synchrony on a replicated log. @param payload the shape of the messages: text, or messages of the layer above */
 export function logViewSynchrony<P = string>(
   options: LogViewSynchronyOptions = {},
   payload: Shape<P> = text(MAX_PAYLOAD_BYTES) as Shape<never>,

@@ -1,26 +1,30 @@
 /**
- * Views agreed through a replicated log. A group of the coordination service says who is a member; its members flush the messages of
- * the present view, and the next view is an entry of the log. Birman & Joseph, "Exploiting Virtual Synchrony in Distributed Systems",
- * SOSP 1987, for views and the flush; Schneider, ACM Computing Surveys 1990, for the log that orders them.
+ * Views agreed through a replicated log. A group of the coordination service lists the members. The members flush the
+ * messages of the current view, and the next view is an entry in the log. Birman & Joseph, "Exploiting Virtual Synchrony
+ * in Distributed Systems", SOSP 1987, for views and the flush; Schneider, ACM Computing Surveys 1990, for the log that
+ * orders them.
  *
- * Assumes   what the service assumes: crash-recovery nodes with a journal; for liveness a majority connected to a common leader,
- *           eventually no false suspicion, and a round trip shorter than `roundMs`. Links between members may lose, duplicate and
- *           reorder messages.
- * Safety    agreement: no two nodes know different views by one number. A member that goes from one view to the next holds all
- *           messages of the cut and has delivered none beyond it. No view contains a member after the log has removed it.
+ * Assumes   the assumptions of the service: crash-recovery nodes with a journal; for liveness a majority connected to a
+ *           common leader, eventually no false suspicion, and a round trip shorter than `roundMs`. Links between members
+ *           may lose, duplicate and reorder messages.
+ * Safety    agreement: no two nodes know different views by one number. A member that goes from one view to the next
+ *           holds all messages of the cut and has delivered none beyond it. No view contains a member after the log has
+ *           removed it.
  * Liveness  a node that wants to be in the group is in a view eventually, and no member stays blocked.
- * Cost      a change is two entries of the log (who is in the group, and the view) and 2(N − 1) messages at most: N − 1 answers to
- *           the coordinator, and a fill and its answer for each member that lacks messages of the view before.
+ * Cost      a change is two entries in the log (the members of the group, and the view) and at most 2(N − 1) messages: N
+ *           − 1 answers to the coordinator, and a fill and its answer for each member that lacks messages of the previous
+ *           view.
  *
  * One change of the view:
  *
  *     log         grouped: the members are these, at revision r
- *     members     flush: stop sending, count what has been received      ── promise(r) ──▶ coordinator (the lowest member)
- *     coordinator cut := for each sender the most that a survivor has    ── fill(r) ──▶ who lacks some ── filled(r) ──▶
+ *     members     flush: stop sending, count received messages           ── promise(r) ──▶ coordinator (the lowest member)
+ *     coordinator cut := for each sender the most that a survivor has    ── fill(r) ──▶ member with gaps ── filled(r) ──▶
  *     log         view: round r, cut. Every member that applies it delivers up to the cut and installs the view
  *
- * The group changes again before that: the entry names another round than the last change, and changes nothing. So all that follow
- * the log install the same views. A suspected member is expelled by an entry; it enters again once it has applied that entry.
+ * If the group changes again before the view is in the log, the entry names an outdated round and has no effect. So all
+ * nodes that follow the log install the same views. A suspected member is expelled by an entry. It enters again once it
+ * has applied that entry.
  */
 import type { NodeId, Protocol, World } from "../../../../core/protocol.ts";
 import { natural, nullable } from "../../../../core/shape.ts";
@@ -61,7 +65,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
       promise(state, from, { round, members, received }, ctx) {
         const { membership } = state;
         if (membership === "outside" || membership === "left") return;
-        if (received !== null && received.length !== members.length) return; // No member sends that.
+        if (received !== null && received.length !== members.length) return; // No correct member sends this.
         notePromise(state, from, { round, members, received }, ctx);
       },
       fill(state, from, { round, cut, holders }, ctx) {
@@ -69,7 +73,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
         if (isOurs && state.promised?.length === cut.length) ctx.emit({ type: "fill", round, cut, holders });
       },
       filled(state, from, { round }, ctx) {
-        if (!isCurrent(state, round) || state.filling === null) return; // Of an earlier round.
+        if (!isCurrent(state, round) || state.filling === null) return; // From an earlier round.
         exclude(state.filling.awaited, from);
         proposeIfFilled(state, ctx);
       },
@@ -120,7 +124,7 @@ export function logViews(given?: Partial<LogViewsOptions>): Protocol<LogViews> {
 type Steps = ReturnType<typeof rounds>;
 type Commands = NonNullable<Protocol<LogViews>["command"]>;
 
-/** Who is in the group, and whether the log has a leader. */
+/** Commands about the members of the group and the leader of the log. */
 function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Commands> {
   const { group: name, backOffMs, maxBackOffMs, stallMs } = options;
   const { ask, askForSession, enter, dropOut, beginRound, install, considerSuspects, catchUp, resume } = steps;
@@ -140,7 +144,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       state.membership = "left";
       ctx.cancelTimer("enter");
       ask({ type: "leaveGroup", name }, ctx);
-      ctx.setTimer("left", 0); // A step later, so that all layers have been given `ejected` before.
+      ctx.setTimer("left", 0); // A step later, so that all layers have received `ejected` before.
     },
     began(state, { session }, ctx) {
       if (session === state.session || state.membership === "left") return;
@@ -149,7 +153,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       enter(state, ctx);
     },
     over(state, { session }, ctx) {
-      if (session !== state.session || state.membership === "left") return; // Of an earlier life.
+      if (session !== state.session || state.membership === "left") return; // From an earlier life.
       state.session = null;
       askForSession(ctx);
     },
@@ -158,7 +162,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
       dropOut(state, ctx);
       enter(state, ctx);
     },
-    /** Another leader is elected soon, as a rule: members are in their view meanwhile. */
+    /** Usually another leader is elected soon. Members stay in their view meanwhile. */
     led(state, { leader }, ctx) {
       if (leader === null) return ctx.setTimer("stall", stallMs);
       ctx.cancelTimer("stall");
@@ -192,7 +196,7 @@ function membershipCommands(options: LogViewsOptions, steps: Steps): Partial<Com
   };
 }
 
-/** From what carries the messages, and of operations that were not carried out. */
+/** Commands from the carrier of the messages, and for failed operations. */
 function roundCommands(steps: Steps): Partial<Commands> {
   const { askForSession, enter, promise, proposeIfFilled, considerSuspects, catchUp } = steps;
   return {

@@ -20,19 +20,19 @@ import {
 
 export type Ctx = Context<LogViews>;
 
-/** A member that gets its own entry with this text knows all that the log had before. */
+/** When a member receives its own entry with this text, it has applied everything that the log had before. */
 export const CAUGHT_UP = "caught up";
 
-/** How often a member may leave a timer unanswered before it is expelled. */
+/** How many times a member may miss a timeout before it is expelled. */
 const MOST_TRIES = 2;
 
 export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOptions) {
   const ask = (operation: GroupOperation, ctx: Ctx): void => ctx.emit({ type: "asked", operation });
 
-  /** Leaving a group in which it is not changes nothing, but it takes a session. */
+  /** Leaving a group has no effect for a non-member, but it creates a session. */
   const askForSession = (ctx: Ctx): void => ask({ type: "leaveGroup", name }, ctx);
 
-  /** As another member than before. */
+  /** Enters as a new member. */
   function enter(state: State, ctx: Ctx): void {
     ctx.cancelTimer("enter");
     if (state.session === null) return askForSession(ctx);
@@ -41,7 +41,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ask({ type: "enterGroup", name, wait: state.wait, setting }, ctx);
   }
 
-  /** It follows the group no more. What it has delivered in its last view may differ from what others have. */
+  /** Stops following the group. Its deliveries in the last view may differ from the other members' deliveries. */
   function dropOut(state: State, ctx: Ctx): void {
     const wasInView = isInView(state);
     Object.assign(state, { membership: "outside", ...nowhere() });
@@ -49,7 +49,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     if (wasInView) ctx.emit({ type: "ejected" });
   }
 
-  /** The group has changed: its members agree on what belongs to the view before. */
+  /** The group has changed: its members agree on the messages of the previous view. */
   function beginRound(state: State, ctx: Ctx): void {
     const { revision } = state.roster;
     Object.assign(state, { isChanging: true, promised: null, filling: null, isProposed: false, tries: 0 });
@@ -67,7 +67,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     else ctx.send(coordinator, { type: "promise", ...promised });
   }
 
-  /** One that comes before this node has applied the change is kept: the node that sent it was quicker. */
+  /** Keeps a promise that arrives before this node has applied the change: its sender was faster. */
   function notePromise(state: State, from: NodeId, promised: Promised, ctx: Ctx): void {
     if (promised.round < Math.max(state.roster.revision, state.answers[from]?.round ?? 0)) return;
     state.answers[from] = promised;
@@ -100,7 +100,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ask({ type: "say", name, wait, number: 0, to: null, text: JSON.stringify(entry) }, ctx);
   }
 
-  /** Everyone who follows the log installs it at the same place, or ignores it there. */
+  /** Every node that follows the log installs or ignores the view at the same entry. */
   function install(state: State, number: number, { cut }: ViewEntry, ctx: Ctx): void {
     const members = state.roster.members.map(({ node }) => node);
     const wasInView = isInView(state);
@@ -118,10 +118,10 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ctx.emit({ type: "installed", view: number, members: [...members], cut: wasInView ? cut : [] });
   }
 
-  /** The log has a leader again. What it has of the group meanwhile comes before the entry of this member. */
+  /** The log has a leader again. Group changes in the meantime precede this member's own entry. */
   function catchUp(state: State, ctx: Ctx): void {
     const { membership, session, wait, isStalled } = state;
-    if (!isStalled || membership !== "inside" || session === null) return; // Its next view will do.
+    if (!isStalled || membership !== "inside" || session === null) return; // Its next view ends the stall.
     ask({ type: "say", name, wait, number: 0, to: null, text: CAUGHT_UP }, ctx);
   }
 
@@ -131,7 +131,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
     ctx.emit({ type: "resumed" });
   }
 
-  /** The lowest member that is not suspected goes first; the others follow if it does not share the suspicion. */
+  /** The lowest unsuspected member goes first. The others follow if it does not share the suspicion. */
   function considerSuspects(state: State, ctx: Ctx): void {
     const { roster, suspected } = state;
     const isSuspected = ({ node }: GroupMember): boolean => suspected.includes(node);
@@ -147,7 +147,7 @@ export function rounds({ group: name, setting, roundMs, gatherMs }: LogViewsOpti
         ask({ type: "expelFromGroup", name, wait, session, sessionWait: theirs }, ctx);
   }
 
-  /** What may have been lost is sent again; who has not answered twice is expelled. */
+  /** Repeats messages that may have been lost. Expels members after two missed timeouts. */
   function pursue(state: State, ctx: Ctx): void {
     state.tries += 1;
     ctx.setTimer("round", roundMs);

@@ -1,4 +1,4 @@
-/** The vocabulary of views on the log: state, messages and options, and what can be read from a state. */
+/** The vocabulary of views on the log: state, messages and options, and functions of the state. */
 import type { PerNode } from "../../../../core/per-node.ts";
 import type { NodeId } from "../../../../core/protocol.ts";
 import { list, natural, problem, type Shape, struct, text } from "../../../../core/shape.ts";
@@ -6,23 +6,23 @@ import { type OptionsOf, option, optionTable, positive } from "../../../options.
 import { type GroupUpdate, MAX_GROUP_MEMBERS } from "../../../service/coordination-service/group-updates.ts";
 import type { GroupOperation, SessionId } from "../../../service/coordination-service/operations.ts";
 
-/** A node in one of its times in the group: it is another member after it has entered again. */
+/** A node in one of its memberships. If it enters again, it is another member. */
 export interface GroupMember {
   node: NodeId;
   session: SessionId;
   wait: number;
 }
 
-/** What a member holds of the view before, for the round that follows a change of the group. */
+/** The messages of the previous view that a member holds, for the round after a change of the group. */
 export interface Promised {
   round: number;
-  /** The members of the view that it is in; empty where it is in none. */
+  /** The members of its current view; empty if it is in none. */
   members: NodeId[];
-  /** How many messages of each of these it has received without a gap; null where it is in no view. */
+  /** The number of each member's messages that it has received without a gap. Null if it is in no view. */
   received: number[] | null;
 }
 
-/** Of the coordinator: who has yet to receive what it lacks, and who has it. */
+/** At the coordinator: the members that lack messages, and the members that have them. */
 export interface Filling {
   cut: number[];
   holders: NodeId[];
@@ -31,28 +31,31 @@ export interface Filling {
 
 export type LogViews = {
   state: {
-    /** `entering`: it has asked to enter, and ignores the group until the log has that. `inside`: it follows the group from there on. */
+    /**
+     * `entering`: it has requested to enter and ignores the group until that entry. `inside`: it follows the group from
+     * there on.
+     */
     membership: "outside" | "entering" | "inside" | "left";
-    /** Of this run of the node; null while it has none. */
+    /** The session of this run of the node. Null while it has none. */
     session: SessionId | null;
-    /** Numbers the times at which it has entered in this run. */
+    /** Counts the entries into the group in this run. */
     wait: number;
-    /** Who is in the group, ascending by node, and since which revision. 0: this node does not follow it. */
+    /** The members of the group, ascending by node, and the revision of the last change. 0: this node does not follow it. */
     roster: { revision: number; members: GroupMember[] };
-    /** The last view that was installed here; number 0: none since it entered. */
+    /** The last installed view. Number 0: none since it entered. */
     view: { number: number; members: NodeId[] };
     /** The group has changed since the last view. */
     isChanging: boolean;
-    /** What it has promised in this round; null before. */
+    /** Its promise in this round. Null before. */
     promised: number[] | null;
-    /** Of the coordinator. */
+    /** At the coordinator. */
     answers: PerNode<Promised>;
     filling: Filling | null;
     isProposed: boolean;
-    /** How often in this round its timer has run out. */
+    /** How many times the timer has expired in this round. */
     tries: number;
     suspected: NodeId[];
-    /** How often in a row it was expelled before it came to be in a view. */
+    /** How many times in a row it was expelled before it was in a view. */
     attempts: number;
     /** Has reported that the log has no leader. */
     isStalled: boolean;
@@ -67,13 +70,13 @@ export type LogViews = {
     | { type: "restore"; node: NodeId }
     | { type: "leave" }
     | GroupUpdate
-    /** From what carries the messages, in answer to `flush` and `fill`. */
+    /** From the carrier of the messages, in reply to `flush` and `fill`. */
     | { type: "flushed"; round: number; received: number[] }
     | { type: "filled"; round: number };
   event:
     | { type: "flush"; round: number }
     | { type: "fill"; round: number; cut: number[]; holders: NodeId[] }
-    /** `cut` is empty for a node that was not in the view before. */
+    /** `cut` is empty for a node that was not in the previous view. */
     | { type: "installed"; view: number; members: NodeId[]; cut: number[] }
     | { type: "ejected" }
     | { type: "left" }
@@ -105,12 +108,12 @@ export type State = LogViews["state"];
 
 export const counts: Shape<number[]> = list(natural, MAX_GROUP_MEMBERS);
 
-/** What the coordinator puts to the log: the view that follows the change at revision `round`. */
+/** The log entry of the coordinator: the view that follows the change at revision `round`. */
 export type ViewEntry = { round: number; cut: number[] };
 
 const viewEntry = struct<ViewEntry>({ round: natural, cut: counts });
 
-/** An entry comes from another member, so it may hold anything. */
+/** An entry comes from another member, so it may contain anything. */
 export function viewIn(said: string): ViewEntry | null {
   try {
     const entry: unknown = JSON.parse(said);
@@ -136,24 +139,24 @@ export const nowhere = (): Pick<
 
 export const isInView = ({ view }: State): boolean => view.number > 0;
 
-/** Of the round that follows the last change of the group. */
+/** Whether the round follows the last change of the group. */
 export const isCurrent = ({ isChanging, roster }: State, round: number): boolean =>
   isChanging && round === roster.revision;
 
-/** The lowest member; only of a node that follows the group. */
+/** The lowest member. Valid only for a node that follows the group. */
 export const coordinatorOf = ({ roster }: State): NodeId => roster.members[0]?.node as NodeId;
 
 export const isCoordinating = (state: State, { self }: { readonly self: NodeId }): boolean =>
   state.isChanging && coordinatorOf(state) === self;
 
-/** Of this round, by member. */
+/** The answers of this round, by member. */
 export const answersOf = ({ roster, answers }: State): readonly (Promised & { node: NodeId })[] =>
   roster.members.flatMap(({ node }) => {
     const promised = answers[node];
     return promised?.round === roster.revision ? [{ node, ...promised }] : [];
   });
 
-/** Who keeps the coordinator waiting; where that is the coordinator itself, those that should have sent it what it lacks. */
+/** The members that delay the coordinator. If the coordinator itself lacks messages: the members that should have sent them. */
 export function lateIn(state: State, self: NodeId): NodeId[] {
   const { roster, filling } = state;
   if (filling === null) {
@@ -165,9 +168,9 @@ export function lateIn(state: State, self: NodeId): NodeId[] {
 }
 
 /**
- * What belongs to the view before, who has all of each sender's part of it, and who lacks some. A member counts what it has received
- * when it answers and delivers no more until the next view. So a cut that is no less than what any survivor has counted leaves out
- * nothing that a survivor has delivered.
+ * The cut of the previous view, a holder of each sender's messages up to it, and the members that lack some. A member
+ * counts its received messages when it answers, and delivers no more until the next view. So a cut that is at least every
+ * survivor's count includes all messages that a survivor has delivered.
  */
 export function nextCut(answers: readonly (Promised & { node: NodeId })[]) {
   const survivors = answers.flatMap(({ node, members, received }) =>

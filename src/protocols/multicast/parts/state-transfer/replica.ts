@@ -1,6 +1,6 @@
 /**
- * Who uses state transfer, for simulator and checker: it sends messages, applies what is delivered, and its state is the list
- * of all that it has applied, behind the name of who founded it. So one look at two states tells whether they are of one past.
+ * A user of state transfer, for simulator and checker: it sends messages and applies deliveries. Its state is the name of
+ * its founder followed by the list of all applied messages. So two states show whether they have the same history.
  */
 import type { NodeId, Property, Protocol, World } from "../../../../core/protocol.ts";
 import { list, natural, text } from "../../../../core/shape.ts";
@@ -13,13 +13,13 @@ export type Replica = {
     /** Whether it wants the state, and whether it has it. */
     reads: boolean;
     holds: boolean;
-    /** Who founded it, and then what has been applied; of who never had a state, nothing. */
+    /** The founder, followed by the applied messages. Empty if it never had a state. */
     line: string[];
-    /** What has been delivered and not been applied yet. */
+    /** Delivered and not applied yet. */
     waiting: string[];
-    /** How many of these the state that it waits for covers. */
+    /** How many of these the awaited state covers. */
     covered: number;
-    /** Its own messages that were delivered to it since it began to read and was last in the group without a break. */
+    /** Its own messages that were delivered to it since it last began to read and has been in the group without interruption. */
     own: string[];
     sent: number;
     founded: number;
@@ -30,7 +30,7 @@ export type Replica = {
   command: /** Begin to read, or stop to. */
     | { type: "read" }
     | { type: "stop" }
-    /** Send one message. */
+    /** Sends one message. */
     | { type: "send" }
     // From the transfer.
     | { type: "delivered"; payload: string }
@@ -45,16 +45,16 @@ export type Replica = {
     | { type: "sent"; payload: string }
     | { type: "seeks" | "lacks" }
     | { type: "gave"; view: number; place: number; parts: string[] }
-    /** It has gone on to the next view, and this is the state that it had at the end of the one before. */
+    /** It has continued to the next view. `line` is its state at the end of the previous one. */
     | { type: "passed"; view: number; line: string[] };
 };
 
 type State = Replica["state"];
 
-/** So that states come in several parts. */
+/** Small, so that states consist of several parts. */
 const LINES_A_PART = 2;
 
-/** @param begin as its multicast does. */
+/** @param begin the same as for its multicast */
 export function replica(begin: "inside" | "outside" = "outside"): Protocol<Replica> {
   function apply(state: State): void {
     state.line.push(...state.waiting.splice(0));
@@ -156,7 +156,7 @@ export function replica(begin: "inside" | "outside" = "outside"): Protocol<Repli
 const isPrefix = (one: readonly string[], other: readonly string[]): boolean =>
   one.length <= other.length ? one.every((each, place) => each === other[place]) : isPrefix(other, one);
 
-/** Two states of one view are of one past. The one that founded is a part of it, so there is one founder. */
+/** Two states in one view have the same history. The history includes the founder, so there is a single founder. */
 const oneLine: Property<Replica> = {
   name: "one state",
   claim: "of two members of one view that hold the state, one's is what the other's was before",
@@ -201,7 +201,10 @@ const nothingTwice: Property<Replica> = {
   holds: ({ alive, state }) => alive.every((node) => new Set(state(node).line).size === state(node).line.length),
 };
 
-/** A member that comes back may found with its old state, which then has two founders. Messages that others received meanwhile are not in it. */
+/**
+ * A returning member may found with its old state, which then has two founders and lacks messages that others received
+ * meanwhile.
+ */
 const nothingLost: Property<Replica> = {
   name: "nothing lost",
   claim: "a state holds its reader's own delivered messages, unless a member that came back founded it",
@@ -221,8 +224,8 @@ const everybodyHolds: Property<Replica> = eventually(
 );
 
 /**
- * The system with a replica at every node. Its algorithm is the part `multicast`.
- * @param made tests give one that errs.
+ * Adds a replica to every node of a system whose algorithm is the part `multicast`.
+ * @param made creates the replica. Tests pass a faulty one.
  */
 export function withReplica({ parts, wires, algorithm }: System, made: () => Protocol<Replica> = replica) {
   return composed({

@@ -1,16 +1,17 @@
 /**
- * Who holds the state of a group, who wants it, and who gives it. All of that changes only at places of the order, by what is
- * delivered there, so that every member of a view knows it alike; what is known of standings is counted anew in each view.
+ * Which members hold the state of a group, request it, and provide it. All of this changes only with deliveries at
+ * positions in the order, so every member of a view has the same knowledge. Standings are collected again in each view.
  *
- *   (1) who wants the state says so in the order; where it is delivered, members that have not yet said in this view how they
- *       stand do so;
- *   (2) at the first place where a member is known to hold, that member is the source of all that want it: its user says its
- *       state as of that place, which replaces all earlier deliveries;
- *   (3) where all members have said that they hold none, one that wants it founds: those that had it before come first, then the
- *       one that has waited longest, because it has received every message that the others received while they waited;
- *   (4) the state goes to who wants it in parts, which it asks for; having all, it says in the order that it holds, and is
- *       given the state where that is delivered;
- *   (5) where the source is known to hold no more, or the view changes, it begins anew.
+ *   (1) a member that wants the state announces it in the order. When this is delivered, members that have not yet
+ *   reported their standing in this view do so;
+ *   (2) at the first position where a member is known to hold the state, that member becomes the source for all members
+ *   that want it: its user returns its state as of that position, which replaces all earlier deliveries;
+ *   (3) if all members have reported that they hold no state, one that wants it founds it. Former holders come first,
+ *   then the member that has waited longest, because it has received every message that the others received while they
+ *   waited;
+ *   (4) a member that wants the state requests it in parts. Once it has all of them, it announces in the order that it
+ *   holds the state, and receives the state when this is delivered;
+ *   (5) if the source is known to hold the state no longer, or the view changes, the procedure restarts.
  */
 import type { Context, NodeId, Protocol } from "../../../../core/protocol.ts";
 import {
@@ -28,14 +29,14 @@ import {
 /** Parts that have not arrived after this time are requested again. */
 const REQUEST_MS = 200;
 
-/** So many parts come at once. */
+/** The number of parts sent per request. */
 const BURST = 8;
 
 const wants = (is: Standing | undefined): boolean => is === "seeking" || is === "returning";
 
 type State = Transfer<unknown>["state"];
 
-/** In this view. */
+/** Whether the node has reported nothing in this view. */
 const isSilent = ({ spoken, view }: State): boolean => spoken <= beforeWordsOf(view);
 
 /** Before every other position. */
@@ -45,7 +46,7 @@ const here = ({ view, place }: State): Place => ({ view, place });
 const isEarlier = (one: Place, other: Place): boolean =>
   one.view < other.view || (one.view === other.view && one.place < other.place);
 
-/** If no member has the state: the seeker whose state becomes that of the group. */
+/** The member whose state becomes the group's if no member has the state. */
 function founderOf({ known }: State, seekers: readonly NodeId[]): NodeId | undefined {
   const returning = seekers.find((node) => known[node]?.is === "returning");
   const sinceOf = (node: NodeId): Place => (known[node] as State["known"][NodeId]).waitingSince;
@@ -55,7 +56,7 @@ function founderOf({ known }: State, seekers: readonly NodeId[]): NodeId | undef
 
 const nothing = () => ({ place: 0, known: {}, sources: {}, parts: [], snapshots: [] });
 
-/** Whether what is known of this node's own standing is what its user wants now, and not what it wanted before. */
+/** Whether this node's known standing reflects its user's latest request. */
 const isPresent = (state: State, self: NodeId): boolean =>
   state.standing !== "lacking" && (state.known[self]?.number ?? 0) >= state.since;
 
@@ -73,7 +74,7 @@ function give(
   });
 }
 
-/** What this node gives, once nobody waits for it, is given no more. */
+/** Discards snapshots that no member waits for. */
 function forgetGiven(state: State, self: NodeId): void {
   const awaited = new Set(Object.values(state.sources).flatMap(({ from, place }) => (from === self ? [place] : [])));
   state.snapshots = state.snapshots.filter(({ place }) => awaited.has(place));
@@ -83,17 +84,17 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
   type Ctx = Context<Transfer<P>>;
 
   function say(state: State, ctx: Ctx, is: Standing, place = 0): void {
-    if (state.membership !== "member") return; // Who wants the state says so in the next view.
+    if (state.membership !== "member") return; // It announces its request in the next view.
     state.spoken = Math.max(state.spoken, beforeWordsOf(state.view)) + 1;
     const waitingSince = state.waitingSince ?? START;
     ctx.emit({ type: "say", payload: { type: "standing", number: state.spoken, is, place, waitingSince } });
   }
 
-  /** What was said in an earlier view says nothing of this one: its speaker may have got the state since, or founded it. */
+  /** Ignores reports from earlier views: the sender may have received or founded the state since. */
   function hear(state: State, from: NodeId, said: Extract<Entry<P>, { type: "standing" }>, ctx: Ctx): void {
     const { number, is, place, waitingSince } = said;
     if (!isOfView(number, state.view)) return;
-    if (place > 0 && state.sources[from]?.place !== place) return; // It has got a state for which it was to wait no more.
+    if (place > 0 && state.sources[from]?.place !== place) return; // That state is no longer assigned to it.
     state.known[from] = { number, is, waitingSince };
     delete state.sources[from];
     if (from === ctx.self && place > 0) receiveState(state, ctx);
@@ -110,7 +111,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     ctx.emit({ type: "state", parts });
   }
 
-  /** Those whose source it was have none now. */
+  /** Members lose this source. */
   function abandon(state: State, source: NodeId, ctx: Ctx): void {
     for (const [seeker, { from }] of Object.entries(state.sources)) {
       if (from !== source) continue;
@@ -120,7 +121,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     if (source === ctx.self) state.snapshots = [];
   }
 
-  /** Gives those that want the state a source, if there can be one. */
+  /** Assigns a source to members that want the state, if there is one. */
   function assign(state: State, ctx: Ctx): void {
     const { members, known, sources } = state;
     let seekers = members.filter((node) => wants(known[node]?.is) && sources[node] === undefined);
@@ -155,7 +156,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
 
   function beginRequests(state: State, ctx: Ctx): void {
     state.parts = [];
-    if (!isPresent(state, ctx.self)) return; // Its user has changed its mind, and so it has said.
+    if (!isPresent(state, ctx.self)) return; // Its user has changed its request, and the node has announced that.
     if (state.standing === "holding") Object.assign(state, { standing: "seeking", waitingSince: here(state) });
     ctx.emit({ type: "placed" });
     request(state, ctx);
@@ -176,7 +177,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     },
     install(state, { view, members }, ctx) {
       const sorted = members.toSorted((a, b) => a - b);
-      const membership = members.includes(ctx.self) ? "member" : "changing"; // It may be told of views before it is back in one.
+      const membership = members.includes(ctx.self) ? "member" : "changing"; // It may learn of views before it is in one again.
       Object.assign(state, { ...nothing(), view, members: sorted, membership });
       for (const timer of ["request", "repeat"] as const) ctx.cancelTimer(timer);
       ctx.emit({ type: "installed", view, members });
@@ -209,13 +210,13 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
     receive: {
       request(state, from, { view, place, part }, ctx) {
         const source = state.sources[from];
-        if (view !== state.view || source?.from !== ctx.self || source.place !== place) return; // It has another by now, or has it.
+        if (view !== state.view || source?.from !== ctx.self || source.place !== place) return; // Obsolete.
         give(state, from, place, part, ctx);
       },
       part(state, from, { view, place, part, count, text }, ctx) {
         const source = state.sources[ctx.self];
-        if (view !== state.view || source?.from !== from || source.place !== place) return; // Of a source that it has no more.
-        if (part !== state.parts.length || part >= count || count > MAX_PARTS) return; // It has it, or lacks one before it.
+        if (view !== state.view || source?.from !== from || source.place !== place) return; // From an old source.
+        if (part !== state.parts.length || part >= count || count > MAX_PARTS) return; // Out of sequence.
         state.parts.push(text);
         if (part + 1 === count) {
           ctx.cancelTimer("request");
@@ -257,7 +258,7 @@ export function transfer<P>(begin: "inside" | "outside"): Protocol<Transfer<P>> 
       },
       snapshot(state, { view, place, parts }, ctx) {
         const wanted = state.snapshots.find((snapshot) => snapshot.place === place);
-        if (view !== state.view || wanted === undefined || wanted.parts !== null) return; // Nobody waits for it any more.
+        if (view !== state.view || wanted === undefined || wanted.parts !== null) return; // No member waits for it any more.
         wanted.parts = parts.length > 0 ? parts : [""];
         for (const [seeker, source] of Object.entries(state.sources))
           if (source.from === ctx.self && source.place === place) give(state, Number(seeker), place, 0, ctx);

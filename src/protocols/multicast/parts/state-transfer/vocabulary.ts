@@ -1,40 +1,40 @@
-/** What members of a group with state transfer say to each other, and to who uses them. */
+/** Messages between members of a group with state transfer, and the interface to their users. */
 import type { NodeId } from "../../../../core/protocol.ts";
 import { natural, oneOf, type Shape, type Shapes, struct, text, variants } from "../../../../core/shape.ts";
 import { type GroupCommand, type GroupEvent, groupCommandShapes } from "../layers.ts";
 
-/** Of one part, in UTF-8. */
+/** The maximum size of one part, in bytes of UTF-8. */
 export const MAX_PART_BYTES = 60_000;
-/** Of a state: 16 MiB and what splitting between characters leaves empty. */
+/** The maximum number of parts: 16 MiB, plus slack from splitting between characters. */
 export const MAX_PARTS = 300;
 
 /**
- * `seeking`: wants the state. `returning`: the same, and had it before the others left this node out. `lacking`: has no state
- * and wants none. `holding`: its user has applied all that was delivered up to here.
+ * `seeking`: wants the state. `returning`: the same, and had it before the others left this node out. `lacking`: has no
+ * state and wants none. `holding`: its user has applied all deliveries up to here.
  */
 export type Standing = "seeking" | "returning" | "lacking" | "holding";
 
-/** A position in the order: a view, and how many entries had been delivered in it. */
+/** A position in the order: a view, and the number of entries delivered in it. */
 export interface Place {
   view: number;
   place: number;
 }
 
-/** What goes through the order. */
+/** The entries of the order. */
 export type Entry<P> =
   | { type: "message"; payload: P }
   /**
-   * How its sender stands in the view in which it says so. `number`: of that view, and which of its words there it is: see
-   * `beforeWordsOf`. `place`: where the state was taken that it has got; 0 if it is not about that.
-   * `waitingSince`: if the sender wants the state, the position from which on its deliveries wait for it.
+   * A report of the sender's standing in a view. `number` encodes the view and the number of the report in it: see
+   * `beforeWordsOf`. `place`: the position of the state that the sender has received; 0 if the report is not about that.
+   * `waitingSince`: if the sender wants the state, its deliveries since that position wait for it.
    */
   | { type: "standing"; number: number; is: Standing; place: number; waitingSince: Place };
 
-/** Nobody says so many words on its standing in one view. */
+/** More than the reports of any member in one view. */
 const WORDS = 2 ** 20;
-/** Words said in a view are numbered from this on, beginning with the next: so their numbers grow, and tell in which view they were said. */
+/** Reports in a view have the following numbers: they increase, and they identify the view. */
 export const beforeWordsOf = (view: number): number => view * WORDS;
-/** Whether a word with this number was said in that view. */
+/** Whether a report with this number belongs to that view. */
 export const isOfView = (number: number, view: number): boolean => Math.floor(number / WORDS) === view;
 
 export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
@@ -48,25 +48,25 @@ export const entryShape = <P>(payload: Shape<P>): Shape<Entry<P>> =>
     },
   });
 
-/** What the user of state transfer gives and hears, beside what it has of every multicast. */
+/** The commands and events of state transfer, in addition to the common ones of all multicasts. */
 export type StateCommand =
-  /** It wants the state, and what is delivered from there on. */
+  /** The user requests the state and all later deliveries. */
   | { type: "seek" }
-  /** It wants it no more, and gives none. */
+  /** The user no longer wants the state and provides none. */
   | { type: "lack" }
-  /** The state that it was asked for, as it was at that place of that view. */
+  /** The requested state, as of that position in that view. */
   | { type: "snapshot"; view: number; place: number; parts: string[] };
 
 export type StateEvent =
-  /** What is delivered from here on waits: this node was left out, and its state is one of many pasts. */
+  /** Deliveries from here on wait: this node was left out, and its state may have diverged. */
   | { type: "waiting" }
-  /** The state that is to come covers all deliveries so far. They still wait, in case it does not come. */
+  /** The state to come covers all deliveries so far. They still wait, in case it does not arrive. */
   | { type: "placed" }
   /** The state. Deliveries since `placed` follow it. */
   | { type: "state"; parts: string[] }
   /** No member has a state: this user's own becomes the state of the group, and all waiting deliveries follow it. */
   | { type: "founded" }
-  /** The user is to say its state as it is when it has applied all that was delivered before this, and nothing after. */
+  /** The user must return its state after it has applied all deliveries before this event, and none after. */
   | { type: "wanted"; view: number; place: number };
 
 export type Transfer<P> = {
@@ -76,34 +76,34 @@ export type Transfer<P> = {
     /** Ascending. */
     members: NodeId[];
     membership: "member" | "changing" | "outside";
-    /** Of what has been delivered in this view, the last. */
+    /** The position of the last delivery in this view. */
     place: number;
-    /** The number of the last of its own words on its standing. */
+    /** The number of its own latest report. */
     spoken: number;
-    /** The first of its words since its user wanted the state last. */
+    /** The number of its first report since its user last requested the state. */
     since: number;
-    /** The position from which on deliveries wait for a state; null before this node is in a view. */
+    /** Deliveries since this position wait for a state. Null before this node is in a view. */
     waitingSince: Place | null;
-    /** What has been delivered of members' standings in this view: the same everywhere at each place. */
+    /** The delivered standings of members in this view. At each position, all members have the same ones. */
     known: Record<NodeId, { number: number; is: Standing; waitingSince: Place }>;
-    /** Of seekers that wait for a state: who gives it to them, and as of which place. The same everywhere, too. */
+    /** For seekers that wait for a state: its source and its position. The same at all members too. */
     sources: Record<NodeId, { from: NodeId; place: number }>;
-    /** What this node has got so far of its own. */
+    /** The parts of the state that this node has received so far. */
     parts: string[];
-    /** States that this node gives, or is to give: null until its user has said them. */
+    /** States that this node provides or will provide. Null until its user has returned them. */
     snapshots: { place: number; parts: string[] | null }[];
   };
-  message: /** The parts from that one on are wanted. */
+  message: /** Requests the parts from `part` on. */
     | { type: "request"; view: number; place: number; part: number }
-    /** One of so many. */
+    /** One of `count` parts. */
     | { type: "part"; view: number; place: number; part: number; count: number; text: string };
   timer: "request" | "repeat";
   command:
     | { type: "deliver"; from: NodeId; payload: Entry<P>; id: string }
     | Exclude<GroupCommand, { type: "stable" }>
-    /** The order had no room for a word of this node's on its standing. */
+    /** The order had no room for a report of this node. */
     | { type: "refuse" }
-    /** Whatever else the order says, for its user. */
+    /** Any other event of the order, for its user. */
     | { type: "pass"; event: OtherEvent }
     | StateCommand;
   event:
@@ -114,7 +114,7 @@ export type Transfer<P> = {
     | StateEvent;
 };
 
-/** Of the order's carrier. */
+/** Events of the order's carrier. */
 type OtherEvent = { type: "stable"; count: number } | { type: "left" | "stalled" | "resumed" };
 
 export const messageShapes: Shapes<Transfer<never>["message"]> = {
