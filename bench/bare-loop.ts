@@ -1,12 +1,12 @@
 /**
- * What a simulator of this one algorithm would be if it were nothing else: a binary heap on typed arrays, pooled
- * events, a table of handlers, FIFO links with a constant delay, and states in typed arrays. No protocol contract, no
- * node ids other than places on the ring, no faults, no trace. The ceiling that the simulator is measured against.
+ * A simulator of only this algorithm: a binary heap on typed arrays, pooled events, a table of handlers, FIFO links with a
+ * constant delay, and states in typed arrays. No protocol contract, no node ids except places on the ring, no faults, no
+ * trace. The upper bound that the simulator is compared with.
  */
 const ELECTION = 0;
 const ELECTED = 1;
 
-/** Chang–Roberts on a ring in this order, everybody calls at once. Returns the number of messages. */
+/** Chang–Roberts on a ring in this order; all nodes call at once. Returns the number of messages. */
 export function bareElection(ring: readonly number[], delayMs: number): number {
   const count = ring.length;
   const ids = Int32Array.from(ring);
@@ -57,18 +57,18 @@ export function bareElection(ring: readonly number[], delayMs: number): number {
     (handlers[heap.type(event)] as (typeof handlers)[number])(heap.to(event), heap.id(event));
   }
   const highest = ids.reduce((a, b) => Math.max(a, b));
-  if (elected.some((each) => each !== highest)) throw new Error(`expected everybody to elect ${highest}`);
+  if (elected.some((each) => each !== highest)) throw new Error(`expected all nodes to elect ${highest}`);
   return messages;
 }
 
-/** Events of equal times leave in the order in which they came. `room`: how many there may be at once. */
+/** Events of equal times leave in order of arrival. `room`: the most events at once. */
 function eventHeap(room: number) {
   const types = new Uint8Array(room);
   const receivers = new Int32Array(room);
   const carried = new Int32Array(room);
   const free = Int32Array.from({ length: room }, (_, i) => i);
   let freeCount = room;
-  // The heap itself: by position, when the event is due, its turn among those due then, and the event.
+  // The heap by position: the due time, the order among equal times, and the event.
   const times = new Float64Array(room);
   const turns = new Float64Array(room);
   const events = new Int32Array(room);
@@ -89,7 +89,7 @@ function eventHeap(room: number) {
       let i = size++;
       while (i > 0) {
         const parent = (i - 1) >> 1;
-        if ((times[parent] as number) <= at) break; // Its turn is the last.
+        if ((times[parent] as number) <= at) break; // It comes after all events of the same time.
         times[i] = times[parent] as number;
         turns[i] = turns[parent] as number;
         events[i] = events[parent] as number;

@@ -1,6 +1,6 @@
 /**
- * A campaign on one thread and on two of one process, in turn: how much sooner two are done. Seconds are those of the whole command,
- * with the start of the process and of its threads.
+ * A campaign on one thread and on two threads of one process, in turn: the speed-up of two threads. Times include the start
+ * of the process and its threads.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

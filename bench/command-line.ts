@@ -2,9 +2,9 @@
 import { Command, Option } from "commander";
 
 interface Word {
-  /** Null: it is not for people. */
+  /** Null for internal options. */
   readonly help: string | null;
-  /** An example of its value, such as `3,5`; a word without one is a switch. */
+  /** An example of its value, such as `3,5`. An option without one is a switch. */
   readonly such?: string;
   readonly default?: string;
 }
@@ -20,23 +20,23 @@ type Values<W extends Readonly<Record<string, Word>>> = {
 interface CommandLine<W extends Readonly<Record<string, Word>>> {
   readonly values: Values<W>;
   readonly positionals: readonly string[];
-  /** Reports a wrong argument, and ends. */
+  /** Reports an invalid argument, and exits. */
   refuse(message: string): never;
   someOf<T extends string>(word: keyof W, text: string, known: readonly T[]): T[];
   whole(word: keyof W, text: string, least: number, most: number): number;
   wholes(word: keyof W, text: string, least: number, most: number): number[];
-  /** Above 0, and not only whole. */
+  /** A number above 0, possibly fractional. */
   amount(word: keyof W, text: string, most: number): number;
 }
 
 interface More {
   /** The last paragraph of the help. */
   readonly note?: string;
-  /** Before the options, in the help. */
+  /** Shown before the options in the help. */
   readonly positionals?: string;
 }
 
-/** Reads it, or prints the help and ends. */
+/** Reads the command line, or prints the help and exits. */
 export function commandLine<const W extends Readonly<Record<string, Word>>>(
   name: string,
   words: W,
@@ -94,7 +94,7 @@ export function commandLine<const W extends Readonly<Record<string, Word>>>(
   };
 }
 
-/** Calls this before a signal ends the process. */
+/** Calls `cleanUp` before a signal ends the process. */
 export function beforeSignalsEnd(cleanUp: () => void): void {
   for (const [signal, code] of [
     ["SIGINT", 130],
@@ -106,7 +106,7 @@ export function beforeSignalsEnd(cleanUp: () => void): void {
     });
 }
 
-/** Shows how far a measurement has come: on a terminal in one line that each text replaces, and an empty text clears. */
+/** Shows the progress of a measurement: on a terminal in one line that each text replaces and an empty text clears. */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   else if (text !== "") process.stderr.write(`${text}\n`);

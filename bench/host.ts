@@ -1,6 +1,6 @@
 /**
- * Message round trips per second between two hosts in two processes, next to two bare `node:net` echoes of equally many bytes in the
- * same run: rounds of the three in turn, medians, and the ratios round by round.
+ * Message round trips per second between two hosts in two processes, next to two bare `node:net` echoes with the same
+ * number of bytes. Alternating rounds in one run; medians, and the ratios round by round.
  *
  *     npx coterie bench host [--seconds 1 --rounds 7]
  */
@@ -16,10 +16,10 @@ const { values, amount, whole } = commandLine("host", {
 });
 const ms = amount("seconds", values.seconds, 60) * 1_000;
 const rounds = whole("rounds", values.rounds, 1, 1_000);
-/** Messages that are still on their way come back before the next round counts. */
+/** Messages in flight return before the next round counts. */
 const DRAIN_MS = 50;
 
-/** Keeps that many messages on the way for `ms`: each that comes back goes out again. @returns round trips per second */
+/** Keeps this many messages in flight for `ms`: each one is sent again when it returns. @returns round trips per second */
 type Run = (inFlight: number) => Promise<number>;
 
 const bareEcho =

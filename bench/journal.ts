@@ -1,6 +1,6 @@
 /**
- * Records per second that are confirmed durable: the journal next to a bare file that is written and synced in the same groups,
- * with as many bytes. Both in turns in one directory; medians, and the ratios round by round.
+ * Records per second that are confirmed durable: the journal next to a bare file, written and synced in the same groups
+ * with the same number of bytes. Both alternate in one directory; medians, and the ratios round by round.
  *
  *     npx coterie bench journal [--seconds 1 --rounds 7 --directory .]
  */

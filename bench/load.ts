@@ -1,7 +1,7 @@
-/** Loads: a number of clients, each with one request under way. */
+/** Loads: several clients, each with one request in flight. */
 import { quantile } from "./results.ts";
 
-/** Of one round: `p50` and `p99` in milliseconds. */
+/** The result of one round: `p50` and `p99` in milliseconds. */
 export interface Throughput {
   readonly perSecond: number;
   readonly p50: number;
@@ -9,7 +9,7 @@ export interface Throughput {
   readonly errors: number;
 }
 
-/** @param request one request of a client; `turn` counts its requests. One that throws counts as an error. */
+/** @param request sends one request of a client; `turn` counts its requests. A rejection counts as an error. */
 export async function loadOf(
   inFlight: number,
   ms: number,
@@ -33,7 +33,7 @@ export async function loadOf(
   return throughputOf(took, performance.now() - began, errors);
 }
 
-/** @param took how long each took, in milliseconds. @param ms how long all of them took */
+/** @param took the duration of each request, in milliseconds. @param ms the duration of all requests */
 export const throughputOf = (took: readonly number[], ms: number, errors = 0): Throughput => ({
   perSecond: took.length / (ms / 1_000),
   p50: quantile(took, 0.5),
@@ -41,7 +41,7 @@ export const throughputOf = (took: readonly number[], ms: number, errors = 0): T
   errors,
 });
 
-/** Of 64 bytes, under the keys of `keyOf`. */
+/** A value of 64 bytes, stored under the keys of `keyOf`. */
 export const VALUE = "x".repeat(64);
 const KEYS = 100;
 export const keyOf = (client: number, turn: number): string => `key-${client}-${turn % KEYS}`;

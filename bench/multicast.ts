@@ -1,7 +1,7 @@
 /**
- * What each order of a channel costs: messages per second and delay, next to a bare fan-out over `node:net` and `node:dgram` of
- * the same messages in the same run. A message counts when every member has delivered it: a round ends when all that was sent
- * has arrived everywhere. Rounds of all ways in turn, after one that warms up; medians, and ratios to bare `net`.
+ * The cost of each order of a channel: messages per second and delay, next to a bare fan-out of the same messages over
+ * `node:net` and `node:dgram` in the same run. A message counts once every member has delivered it, and a round ends when
+ * all sent messages have arrived everywhere. All ways alternate, after a warm-up round; medians, and ratios to bare `net`.
  *
  *     npx coterie bench multicast [--processes 3 --order total --seconds 2]
  */
@@ -14,13 +14,13 @@ import { inTurns, median, printTable, quantile, spread } from "./results.ts";
 import { freePorts, Processes, Workers } from "./workers.ts";
 
 const ORDERS: readonly Order[] = ["none", "fifo", "causal", "total", "causal-total"];
-/** With these every member delivers the same sequence. */
+/** With these, every member delivers the same sequence. */
 const TOTAL: readonly Order[] = ["total", "causal-total"];
 const TRANSPORTS: readonly Transport[] = ["tcp", "udp"];
 const SENDERS = ["one", "all"] as const;
 const MAX_PROCESSES = 32;
 const MAX_BYTES = 60_000;
-/** How often a sender sends while delays are measured. */
+/** The interval of a sender while delays are measured. */
 const PACE_MS = 5;
 
 const { values, amount, someOf, whole, wholes } = commandLine(
@@ -86,7 +86,7 @@ class Group extends Workers<Calls> {
       const options: MemberOptions = { self, members, dataDir, multicast, barePorts: ports.slice(size, 2 * size) };
       group.start(self, options);
     }
-    await group.all((id) => group.call(id, "close")); // Answered once it has joined.
+    await group.all((id) => group.call(id, "close")); // Each call is answered once the member has joined.
     return group;
   }
 
@@ -110,7 +110,7 @@ async function measured(group: Group, way: Way, { bytes, senders }: Cell) {
   return {
     /** Delivered by every member. */
     perSecond: Math.min(...arrivals.map(({ count, ms: lastMs }) => count / (lastMs / 1_000))),
-    /** Of all processes together, for one message. */
+    /** The total of all processes, per message. */
     cpuUs: (sum(arrivals.map(({ cpuMs }) => cpuMs)) * 1_000) / total,
     /** The share that did not arrive everywhere. */
     lost: 1 - Math.min(...arrivals.map(({ count }) => count)) / total,

@@ -1,4 +1,4 @@
-/** What the rounds of a measurement come to, and how it is printed: one runner and one printer for all benchmarks. */
+/** The results of a measurement's rounds, and their output: one runner and one printer for all benchmarks. */
 import { progress } from "./command-line.ts";
 
 export const quantile = (figures: readonly number[], share: number): number => {
@@ -8,7 +8,7 @@ export const quantile = (figures: readonly number[], share: number): number => {
 
 export const median = (figures: readonly number[]): number => quantile(figures, 0.5);
 
-/** `5.67 [5.21–5.90]`: median, least and most; fewer digits for larger numbers. */
+/** `5.67 [5.21–5.90]`: median, minimum and maximum; fewer digits for larger numbers. */
 export function spread(figures: readonly number[]): string {
   const middle = median(figures);
   const digits = middle >= 100 ? 0 : middle >= 10 ? 1 : 2;
@@ -16,7 +16,7 @@ export function spread(figures: readonly number[]): string {
   return `${middle.toFixed(digits)} [${least.toFixed(digits)}–${most.toFixed(digits)}]`;
 }
 
-/** Runs all measurements once in each round, in turn, so that other work on the machine slows them alike. The first round warms up. */
+/** Runs all measurements once per round, so that other work on the machine slows them equally. The first round warms up. */
 export async function inTurns<N extends string, F>(
   rounds: number,
   measurements: Readonly<Record<N, () => F | Promise<F>>>,
@@ -36,16 +36,16 @@ export async function inTurns<N extends string, F>(
 
 export const OURS = "Coterie";
 
-/** One row: a figure of each round, by the name of the system. */
+/** One row: a figure per round, by the name of the system. */
 export interface Row {
   readonly section: string;
   readonly what: string;
-  /** More is better of those that end with `/s`, less of all others but `survived`, which is 1 or 0 in each round. */
+  /** Higher is better for units that end with `/s`, lower for all others. `survived` is 1 or 0 in each round. */
   readonly unit: string;
   readonly figures: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Rows in the order in which they are met first. */
+/** Rows in order of their first appearance. */
 export class Rows {
   readonly #section: string;
   readonly #rows = new Map<string, Row & { figures: Record<string, number[]> }>();
@@ -62,7 +62,7 @@ export class Rows {
     this.#rows.set(key, row);
   }
 
-  /** What `inTurns` has measured of several systems. */
+  /** Adds the measurements of `inTurns` for several systems. */
   addRounds(what: string, unit: string, found: Readonly<Record<string, readonly number[]>>): void {
     for (const [system, figures] of Object.entries(found))
       for (const figure of figures) this.add(what, unit, figure, system);
@@ -73,7 +73,7 @@ export class Rows {
   }
 }
 
-/** How many times better ours is, round by round: above 1 it is better, whether that is more a second or fewer milliseconds. */
+/** Ours relative to the peer, round by round: above 1 ours is better, whether in operations per second or in time. */
 export function timesBetter({ unit, figures }: Row, peer: string, ours = OURS): number[] | null {
   const { [ours]: own, [peer]: others } = figures;
   if (own === undefined || others === undefined) return null;
@@ -90,7 +90,7 @@ function shown(unit: string, figures: readonly number[] | null | undefined): str
     : spread(figures);
 }
 
-/** The cells of a table: ours, and of each peer its figure and how many times better ours is. */
+/** The cells of a table: our figure, and for each peer its figure and the ratio of `timesBetter`. */
 export function cellsOf(title: string, rows: readonly Row[], ours = OURS): string[][] {
   const peers = [...new Set(rows.flatMap(({ figures }) => Object.keys(figures)))].filter((name) => name !== ours);
   const head = [title, ours, ...peers.flatMap((peer) => [peer, "times"])];
@@ -106,7 +106,7 @@ export const printRows = (title: string, rows: readonly Row[], ours = OURS): voi
   printTable(cellsOf(title, rows, ours));
 };
 
-/** Columns beside each other: the first to the left, the others to the right. */
+/** Prints columns: the first one aligned left, the others aligned right. */
 export function printTable(lines: readonly (readonly string[])[]): void {
   const widths = lines[0]?.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0))) ?? [];
   const padded = (cell: string, at: number): string =>

@@ -1,7 +1,7 @@
 /**
- * What locks, elections and channels take, among three processes on loopback: locks a second, sends, how long others wait after
- * a crash, a pause or an orderly leave, which pauses a member survives under each `timing`, and what survives on a busy machine.
- * Medians with least and most.
+ * Locks, elections and channels among three processes on loopback: locks per second, sends, how long others wait after a
+ * crash, a pause or an orderly leave, the pauses that a member survives under each `timing`, and survival on a busy
+ * machine. Medians with minimum and maximum.
  *
  *     npx coterie bench services --only locks --quick
  */
@@ -88,7 +88,7 @@ const channels: Readonly<Record<string, ChannelOptions>> = {
   "total, on the log": { order: "total", transport: "log" },
 };
 
-/** The sender is another member in each round, since in some orders one member decides. */
+/** The sender changes with each round, since one member decides in some orders. */
 async function sends(): Promise<Rows> {
   const group = await Group.of("default");
   const rows = new Rows("sends");
@@ -98,7 +98,7 @@ async function sends(): Promise<Rows> {
       progress(`sends, round ${round} of ${rounds}: ${kind}`);
       const name = `${kind}-${round}`;
       await Promise.all(group.ids.map((id) => group.call(id, "open", name, options)));
-      await group.call(sender, "send", name, options, "one", ms / 4); // Warms up.
+      await group.call(sender, "send", name, options, "one", ms / 4); // Warm-up.
       const { p50, p99 } = await group.call(sender, "send", name, options, "one", ms);
       const { perSecond } = await group.call(sender, "send", name, options, "many", ms);
       await Promise.all(group.ids.map((id) => group.call(id, "close", name)));

@@ -1,10 +1,11 @@
 /**
- * How smoothly the live page and the laboratory draw: for each protocol of the registry the time between frames in Chromium, at
- * rest and in a burst. What is drawn comes from the simulator, so it is the same in every run and no cluster takes the processors.
+ * How smoothly the live page and the laboratory draw: the time between frames in Chromium for each protocol of the
+ * registry, when idle and in a burst. The data comes from the simulator, so each run is the same and no cluster uses the
+ * processors.
  *
  *     npx coterie bench studio [--protocol raft,isis --commands 300 --json]
  *
- * It draws in software: figures are those of a machine without a graphics card. It prints, and asserts nothing.
+ * It draws in software, as without a graphics card. It prints figures and asserts nothing.
  */
 import { existsSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -37,7 +38,7 @@ const commands = whole("commands", values.commands, 1, 100_000);
 if (!existsSync(executablePath)) refuse(`expected Chromium at ${executablePath}: set COTERIE_CHROMIUM to where it is`);
 
 const CHUNK_MS = 50;
-/** A page that was just opened has much to do at once. */
+/** A newly opened page has much to do at once. */
 const SETTLES_MS = 1_000;
 
 async function live(browser: Browser, protocol: string) {
@@ -83,7 +84,7 @@ async function laboratory(browser: Browser, protocol: string, often: string) {
   }
 }
 
-/** As a person who looks for something: to the end, back, step by step, to the side, closer and further. */
+/** Like a user who looks for something: to the end, back, step by step, sideways, zoom in and out. */
 async function handled(page: Page): Promise<void> {
   const diagram = await page.getByRole("figure").first().boundingBox();
   if (diagram === null) throw new Error("expected a diagram, got none");
@@ -99,7 +100,7 @@ async function handled(page: Page): Promise<void> {
   await sleep(300);
 }
 
-/** So often each of five members of isis sends for 100,000 events. */
+/** Messages per node of isis, for 100,000 events with five nodes. */
 const LONG = "&messages=555";
 
 /** As words of a link. */

@@ -1,6 +1,6 @@
 /**
- * Super-peers by both methods, next to as many drawn by lot, by the four requirements of Tanenbaum & van Steen §6.5.3: how far it is
- * to one, how evenly they are spread, how many there are, and how many nodes each serves.
+ * Super-peers by both methods, next to the same number of random ones, by the four requirements of Tanenbaum & van Steen
+ * §6.5.3: the distance to one, an even distribution, their number, and the nodes per super-peer.
  *
  *     npx coterie bench super-peers [--nodes N] [--share S] [--quick] [--json]
  */
@@ -16,7 +16,7 @@ import { printTable } from "./results.ts";
 
 const FULL = 10_000;
 const QUICK = 1_000;
-/** A super-peer should serve at most so many times the mean. */
+/** A super-peer should serve at most this multiple of the mean. */
 const LIMIT = 2;
 
 const { values, refuse, whole } = commandLine("super-peers", {
@@ -33,18 +33,18 @@ if (!(share > 0 && share <= 0.5 && share * count >= 2))
 const nodes: readonly NodeId[] = Array.from({ length: count }, (_, i) => i);
 const limit = LIMIT / share;
 
-/** Which super-peer serves which nodes. */
+/** The super-peer of each node. */
 type Assignment = ReadonlyMap<NodeId, NodeId>;
 
-/** Of one way to choose super-peers. */
+/** The figures of one method. */
 interface Figures {
   /** From a node to its super-peer in the space, whose farthest points are √2 / 2 apart in two dimensions. */
   readonly distance: number;
   readonly distanceP95: number;
-  /** Of the territories' sizes: deviation by mean, on the overlay that the method works on. */
+  /** The deviation of the territories' sizes divided by their mean, on the overlay of the method. */
   readonly unevenness: number;
   readonly superPeers: number;
-  /** Of all nodes. */
+  /** The share of all nodes. */
   readonly share: number;
   /** How many nodes a super-peer serves, itself included. */
   readonly load: number;
@@ -89,7 +89,7 @@ function nearest(point: Point, chosen: readonly NodeId[]): NodeId {
   return best;
 }
 
-/** How much of the plane is nearer to each of them than to any other, by points in rows and columns. */
+/** The part of the plane that is nearest to each of them, estimated with points in rows and columns. */
 function cellsOf(chosen: readonly NodeId[], perSide = 100): number[] {
   const counts = new Map<NodeId, number>(chosen.map((node) => [node, 0]));
   for (let i = 0; i < perSide ** 2; i++) {
@@ -100,7 +100,7 @@ function cellsOf(chosen: readonly NodeId[], perSide = 100): number[] {
   return [...counts.values()];
 }
 
-/** How far it is from each place on the ring to the next. */
+/** The distance from each place on the ring to the next. */
 function arcsOf(places: readonly number[], circle: number): number[] {
   const sorted = places.toSorted((a, b) => a - b);
   return sorted.map((place, i) => ((sorted[i + 1] ?? (sorted[0] as number) + circle) - place) % circle || circle);
@@ -112,7 +112,7 @@ const DELAY_MS = 10;
 const ROUND_MS = 500;
 const PLACEMENTS = 20;
 
-/** A ring that has converged: three rounds of all, then lookups. */
+/** A converged ring: three rounds of all nodes, then lookups. */
 function dht() {
   const reservedBits = Math.round(Math.log2(share * nodes.length));
   const hops: number[] = [];
@@ -144,14 +144,14 @@ function dht() {
   const served = new Map(nodes.map((node) => [node, sim.world.state(node).superPeer as NodeId]));
   return {
     figures: figuresOf(served, arcs([...new Set(served.values())])),
-    /** Of a lookup in the mean: of any identifier, and of the beginning of one's own region. */
+    /** The mean hops of a lookup: for any identifier, and for the beginning of the node's own region. */
     hops: { any, ownRegion, formula: Math.log2(nodes.length) / 2 },
-    /** A node and round, once all know their super-peers. */
+    /** Per node and round, once all nodes know their super-peers. */
     messages: (sim.messages.total - before) / nodes.length / rounds,
   };
 }
 
-/** After this many rounds without a move the tokens count as settled. */
+/** After this many rounds without a move, the tokens count as settled. */
 const CALM_ROUNDS = 30;
 const MAX_ROUNDS = 400;
 
@@ -190,13 +190,13 @@ function tokens() {
   };
 }
 
-/** As many by lot, each node served by the nearest of them. */
+/** The same number of random super-peers. The nearest one serves each node. */
 function byLotInSpace(chosen: readonly NodeId[]): Figures {
   const served = new Map(nodes.map((node) => [node, nearest(plane.pointOf(node), chosen)]));
   return figuresOf(served, cellsOf(chosen));
 }
 
-/** As many by lot, each node served by the one before it on the ring. */
+/** The same number of random super-peers. The one before a node on the ring serves it. */
 function byLotOnRing(chosen: readonly NodeId[]): Figures {
   const members = convergedRing(ring, nodes).members;
   const isChosen = new Set(chosen);
@@ -209,7 +209,7 @@ function byLotOnRing(chosen: readonly NodeId[]): Figures {
   return figuresOf(served, arcs(chosen));
 }
 
-/** The mean of several placements of as many super-peers. */
+/** The mean of several random placements with the same number of super-peers. */
 function byLot({ superPeers }: Figures, placed: (chosen: readonly NodeId[]) => Figures): Figures {
   const chance = random(1);
   const all = Array.from({ length: PLACEMENTS }, () => placed(drawn(superPeers, chance)));
@@ -250,7 +250,7 @@ if (values.json)
   console.log(JSON.stringify({ nodes: count, share, limit, methods, ring: ringed, tokens: pushed }, null, 2));
 else {
   const percent = (part: number): string => `${(100 * part).toFixed(2)} %`;
-  console.log(`${count} nodes, of which ${percent(share)} should be super-peers, each for at most ${limit} nodes`);
+  console.log(`${count} nodes; target: ${percent(share)} super-peers, each for at most ${limit} nodes`);
   printTable([
     ["method", "super-peers", "share", "distance", "95 %", "unevenness", "load", "most", `over ${limit}`],
     ...methods.map((each) => [

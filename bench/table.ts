@@ -1,6 +1,6 @@
 /**
- * What each algorithm costs, measured next to the formula: the registry's own protocols, run in the simulator with links
- * that take one unit of time.
+ * The measured cost of each algorithm next to its formula: the registry's own protocols in the simulator, with links that
+ * take one unit of time.
  *
  *     npx coterie bench table mutex|election|multicast|consensus [--nodes 3,7] [--json]
  */

@@ -1,6 +1,6 @@
 /**
- * Processes of a benchmark: forked from a file of ours whose functions are called over IPC, or servers of a peer. Each has a folder
- * in a directory that goes with the benchmark.
+ * Processes of a benchmark: forked from one of our files, with functions that are called over IPC, or servers of a peer.
+ * Each has a folder in a directory that is removed after the benchmark.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -28,14 +28,14 @@ export class Processes {
     for (const processes of Processes.#all) processes.end();
   }
 
-  /** A folder that a process keeps over all its runs. */
+  /** A folder that a process keeps across restarts. */
   folderOf(name: string): string {
     const folder = join(this.folder, name);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   }
 
-  /** Starts a program, after the end of the process that may have had this name. */
+  /** Starts a program, after the end of a previous process of this name. */
   async spawn(name: string, program: string, args: readonly string[]): Promise<void> {
     await this.ended(name);
     this.children.set(name, spawn(program, args, { stdio: "ignore", cwd: this.folderOf(name) }));
@@ -52,7 +52,7 @@ export class Processes {
     this.children.get(name)?.kill(signal);
   }
 
-  /** Memory of all, as the kernel counts it. */
+  /** The memory of all processes, as the kernel counts it. */
   residentBytes(): number {
     const kib = [...this.children.values()].map(({ pid }) => {
       const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -68,7 +68,7 @@ export class Processes {
   }
 }
 
-/** What a worker offers: functions whose arguments and results are plain data. */
+/** The functions of a worker. Arguments and results are plain data. */
 type Calls<C> = { readonly [N in keyof C]: (...args: never[]) => unknown };
 
 interface Reply {
@@ -77,7 +77,7 @@ interface Reply {
   readonly error?: string;
 }
 
-/** Processes of one file of ours, by their ids. */
+/** Processes that run one of our files, by their ids. */
 export class Workers<C extends Calls<C>, Notification = never> extends Processes {
   readonly #file: string;
   readonly #replies = new Map<number, (reply: Reply) => void>();
@@ -92,7 +92,7 @@ export class Workers<C extends Calls<C>, Notification = never> extends Processes
 
   start(id: number, options: object): void {
     const child = fork(this.#file, [JSON.stringify(options)]);
-    child.setMaxListeners(0); // Each call that is under way listens for the end.
+    child.setMaxListeners(0); // Each open call listens for the exit.
     this.children.set(String(id), child);
     child.on("message", (message: Reply | Notification) => {
       const isReply = typeof message === "object" && message !== null && "number" in message;
@@ -132,7 +132,7 @@ export function serve(calls: Readonly<Record<string, (...args: never[]) => unkno
 /** In milliseconds, on a clock that all processes of the machine share. */
 export const sharedNowMs = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 
-/** A file of `bench/`, as compiled or as it is. */
+/** A file of `bench/`, compiled or as source. */
 export const ownFile = (name: string): string =>
   fileURLToPath(new URL(`${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url));
 
@@ -140,13 +140,13 @@ export const ownFile = (name: string): string =>
 export const checkoutFile = (path: string): string =>
   fileURLToPath(new URL(path, new URL("../", import.meta.url).href.replace(/\/build\/$/, "/")));
 
-/** Rejects rather than never to settle. */
+/** Rejects instead of never settling. */
 export function within<T>(
   what: string,
   begin: (resolve: (it: T) => void, reject: (error: Error) => void) => void,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = new Error(`${what} has not come within ${PATIENCE_MS} ms`);
+    const late = new Error(`${what} did not happen within ${PATIENCE_MS} ms`);
     const timer = setTimeout(() => reject(late), PATIENCE_MS);
     const settle =
       <V>(end: (value: V) => void) =>
@@ -160,7 +160,7 @@ export function within<T>(
 
 const LOOK_EVERY_MS = 20;
 
-/** Looks now and then until there is a result. */
+/** Polls until there is a result. */
 export async function eventually<T>(what: string, look: () => Promise<T | null>): Promise<T> {
   const until = performance.now() + PATIENCE_MS;
   while (performance.now() < until) {
@@ -168,7 +168,7 @@ export async function eventually<T>(what: string, look: () => Promise<T | null>)
     if (found !== null) return found;
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
-  throw new Error(`${what} has not come within ${PATIENCE_MS} ms`);
+  throw new Error(`${what} did not happen within ${PATIENCE_MS} ms`);
 }
 
 export async function freePorts(count: number): Promise<number[]> {

@@ -1,6 +1,6 @@
 /**
- * Before tests that run what was built: a build that is older than its sources is said to be one. What it runs is not what
- * the sources say, and its failures would be riddles.
+ * Fails before tests that run the build if the build is older than its sources. It would behave differently from the sources,
+ * and its failures would be puzzling.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,7 +20,7 @@ const builds = [
   { built: "dist/studio/index.html", sources: ["studio/src"] },
 ];
 
-/** What is to be done, or null if all that was built is younger than its sources. */
+/** The instruction to build, or null if all builds are newer than their sources. */
 export function staleBuild(root: string): string | null {
   for (const { built, sources } of builds) {
     if (timeOf(join(root, built)) === null) return `expected ${built}, which is not there: run \`npm run build\``;

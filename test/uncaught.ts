@@ -1,6 +1,6 @@
-/** What a program throws where nobody catches it: a test that expects some takes it, and nothing fails for it meanwhile. */
+/** Collects uncaught errors for a test that expects them, so that they do not fail the test run. */
 
-/** Errors that nobody caught while `body` ran, in their order. */
+/** The uncaught errors while `body` ran, in order. */
 export async function uncaughtDuring(body: () => unknown): Promise<unknown[]> {
   const others = process.listeners("uncaughtException");
   const caught: unknown[] = [];

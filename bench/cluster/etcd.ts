@@ -1,4 +1,4 @@
-/** etcd as Debian packages it, and our members that serve etcd's API. etcd's own client in Go loads both. */
+/** etcd as Debian packages it, and our members that serve etcd's API. etcd's own Go client loads both. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,12 +11,12 @@ import type { EtcdWork, LedSystem, System } from "./system.ts";
 
 const run = promisify(execFile);
 const GO = "/usr/lib/go-1.19/bin/go";
-/** What has been compiled before: etcd's client takes longer than all of ours. */
+/** The build cache: compiling etcd's client takes longer than compiling all of our code. */
 const CACHE = checkoutFile("build/go-cache");
 const MEMBERS = 3;
 const QUOTA_BYTES = 8_589_934_592;
 
-/** Why nothing in Go can be built here; null if it can. */
+/** Why no Go program can be built here; null if it can. */
 export const goMissing = (): string | null =>
   existsSync(GO) ? null : "Go is not installed (Debian: golang-1.19-go golang-etcd-server-dev)";
 
@@ -40,7 +40,7 @@ async function etcdVersion(): Promise<string | null> {
   }
 }
 
-/** By endpoints `host:port`: of the leader, and of the member where a watcher is. */
+/** Endpoints are `host:port`: of the leader, and of the watcher's member. */
 type Load = (leader: string, watched: string, work: EtcdWork, inFlight: number, ms: number) => Promise<Throughput>;
 
 async function builtLoad(folder: string): Promise<Load> {
@@ -130,7 +130,7 @@ export class Etcd extends Processes implements LedSystem, System<EtcdWork> {
   }
 }
 
-/** By etcd's JSON gateway. @returns null if there is no good answer in time */
+/** Uses etcd's JSON gateway. @returns null unless a successful answer arrives in time */
 async function posted(client: string, path: string, body: object, timeoutMs: number): Promise<unknown> {
   try {
     const request = { method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(timeoutMs) };
@@ -146,13 +146,13 @@ interface Status {
   readonly header?: { readonly member_id?: string };
 }
 
-/** @param client `host:port`. @returns false as well if it does not answer */
+/** @param client `host:port`. @returns false if it does not lead or does not answer */
 export async function leadsAt(client: string): Promise<boolean> {
   const status = (await posted(client, "maintenance/status", {}, 1_000)) as Status | null;
   return status?.leader !== undefined && status.leader === status.header?.member_id;
 }
 
-/** Ours, as `coterie node --etcd` runs them. */
+/** Our members, run by `coterie node --etcd`. */
 export class CoterieServingEtcd implements System<EtcdWork> {
   readonly name = OURS;
   readonly #cluster: NodeCluster;

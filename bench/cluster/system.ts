@@ -1,4 +1,4 @@
-/** What is measured, ours or a peer's: members on loopback that keep what they are given on disk. */
+/** A measured system, ours or a peer's: members on loopback with durable data. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Throughput } from "../load.ts";
 
@@ -6,35 +6,35 @@ export type Work =
   | "write"
   | "read"
   | "lock"
-  /** One write through the leader after the other, each timed until a watcher at another member has it. */
+  /** Writes through the leader one after the other, each timed until a watcher at another member has it. */
   | "watch";
-/** Of etcd's API also reads that may be late, and locks that each have a session of their own. */
+/** For etcd's API: also possibly stale reads, and locks with a session each. */
 export type EtcdWork = Work | "serializable-read" | "session-lock";
 
 export interface System<W = Work> {
   readonly name: string;
-  /** False: it cannot do `watch`. */
+  /** False if it does not support `watch`. */
   readonly hasWatches?: boolean;
-  /** A number of clients at the leader, each with one request under way. */
+  /** Several clients at the leader, each with one request in flight. */
   load(work: W, inFlight: number, ms: number): Promise<Throughput>;
-  /** Of all members together. */
+  /** The total of all members. */
   residentBytes(): number;
 }
 
-/** With members of which one leads. */
+/** A system whose members elect a leader. */
 export interface LedSystem extends System {
   readonly members: readonly string[];
-  /** The member that leads, once one does. */
+  /** Waits for a leading member. */
   leader(): Promise<string>;
-  /** One write through that member. @returns whether it was accepted in time. */
+  /** One write through that member. @returns whether it was accepted in time */
   write(member: string, timeoutMs: number): Promise<boolean>;
   signal(member: string, signal: NodeJS.Signals): void;
-  /** A member that was killed runs again. */
+  /** Restarts a killed member. */
   restart(member: string): Promise<void>;
 }
 
 const WRITE_EVERY_MS = 10;
-/** A write that has no answer by then is given up; others are on their way. */
+/** A write without an answer is given up after this time. Others are in flight meanwhile. */
 const WRITE_MS = 2_000;
 const PATIENCE_MS = 30_000;
 
@@ -42,7 +42,7 @@ const PATIENCE_MS = 30_000;
 export async function failOver(system: LedSystem, signal: "SIGKILL" | "SIGSTOP"): Promise<number> {
   const leader = await system.leader();
   const others = system.members.filter((member) => member !== leader);
-  for (const member of others) await system.write(member, WRITE_MS); // All connections are open.
+  for (const member of others) await system.write(member, WRITE_MS); // Opens all connections.
   const began = performance.now();
   system.signal(leader, signal);
   const took = await firstAccepted(system, others, began);

@@ -1,4 +1,4 @@
-/** Both ends of the host benchmark: bare echoes, and hosts that run a protocol of pings and pongs. As a process: the end that answers. */
+/** Both ends of the host benchmark: bare echoes, and hosts of a ping-pong protocol. As a process: the answering end. */
 import { createServer, type Socket } from "node:net";
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { natural, text, variants } from "../../src/core/shape.ts";
@@ -11,13 +11,14 @@ import { GroupIdentity } from "../../src/runtime/transport/identity.ts";
 import { tcpTransport } from "../../src/runtime/transport/tcp.ts";
 import { serve } from "../workers.ts";
 
-/** With 5 bytes of frame and about 10 of count, type and number, one message takes about as many bytes as the echo's. */
+/** With 5 bytes of frame and about 10 of count, type and number, one message is about as long as the echo's. */
 const PAYLOAD = "x".repeat(48);
 export const MESSAGE_BYTES = PAYLOAD.length + 16;
 
 /**
- * In bulk it moves bytes and never looks at them, which no program that has messages can do. By message it cuts the stream into
- * messages of a fixed size, the least that such a program does, and writes each back by itself, corked so that they leave together.
+ * `bulk` moves bytes without looking at them, which no program with messages can do. `message` cuts the stream into
+ * messages of a fixed size, the least that such a program does, and writes each by itself, corked so that they leave
+ * together.
  */
 export type EchoStyle = "bulk" | "message";
 
@@ -47,7 +48,7 @@ export function echo(socket: Socket, style: EchoStyle, onMessages: (count: numbe
 type Message = { type: "ping"; count: number; payload: string } | { type: "pong"; count: number; payload: string };
 type PingPong = { state: object; message: Message; command: { type: "ping"; count: number } };
 
-/** Node 0 pings, node 1 answers each ping with a pong that carries it back. */
+/** Node 0 pings, and node 1 answers each ping with a pong that returns its payload. */
 function pingPong(onPong: () => boolean): Protocol<PingPong> {
   const fields = { count: natural, payload: text(1_024) };
   return {
@@ -69,7 +70,7 @@ function pingPong(onPong: () => boolean): Protocol<PingPong> {
   };
 }
 
-/** Opens a host. @param onPong returns whether it pings again */
+/** Opens a host. @param onPong returns whether to ping again */
 export async function openHost(self: NodeId, ports: readonly [number, number], onPong: () => boolean) {
   const protocol = pingPong(onPong);
   const fail = (error: Error): never => {

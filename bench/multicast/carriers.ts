@@ -1,11 +1,11 @@
-/** The three ways in which a process of the benchmark sends to all others and receives from them. */
+/** The three transports of the benchmark's processes. */
 import { createSocket } from "node:dgram";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import type { Member } from "../../src/cluster/services/api.ts";
 import type { ChannelOptions } from "../../src/cluster/services/channel-api.ts";
 
-/** Member `self` of as many as there are addresses. */
+/** Member `self`; there are as many members as addresses. */
 export interface MemberOptions {
   readonly self: number;
   /** For `join()`. */
@@ -16,7 +16,7 @@ export interface MemberOptions {
   readonly barePorts: readonly number[];
 }
 
-/** What carries the messages: a channel, or a bare fan-out without order, repair or handshake. */
+/** The transport of the messages: a channel, or a bare fan-out without order, repair or handshake. */
 export type Way =
   | { readonly kind: "channel"; readonly name: string; readonly options: ChannelOptions }
   | { readonly kind: "net" | "net-batches" | "dgram" };
@@ -25,8 +25,8 @@ export interface Carrier {
   /** Resolves when the message is settled. */
   send(payload: string): Promise<unknown>;
   /**
-   * Sends payload after payload while there is one, as fast as that makes sense; resolves once all are settled. Without it,
-   * many are kept on their way.
+   * Sends all payloads as fast as is sensible, and resolves once all are settled. Without this method, many messages are
+   * kept in flight.
    */
   sendAll?(next: () => string | null): Promise<void>;
   close(): Promise<void>;
@@ -57,14 +57,14 @@ async function channel(
 
 const WAIT_MS = 20;
 const LENGTH_BYTES = 4;
-/** Between two payloads of one frame; it is in none. */
+/** Separates two payloads in one frame. No payload contains it. */
 const SEPARATOR = "\n";
-/** What one turn sends before others may have theirs. */
+/** The most that one turn sends before others get theirs. */
 const TURN_BYTES = 60_000;
 
 /**
- * A connection to each. Every message is framed by its length, the least that a program with messages can do; or all that a turn
- * sends is one frame, the most that it can.
+ * One connection per member. Either every message has its own frame with a length, the least that a program with messages
+ * can do; or one frame has all messages of a turn, the most that it can do.
  */
 async function bareNet({ self, barePorts }: MemberOptions, isByMessage: boolean, arrived: Arrived): Promise<Carrier> {
   const incoming = new Set<Socket>();
@@ -125,7 +125,7 @@ function framed(payload: string): Buffer {
 const drained = (socket: Socket): Promise<unknown> =>
   socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : Promise.resolve();
 
-/** The first character of a payload says who sent it, since bare fan-outs have no other header. */
+/** The first character of a payload is the sender, since bare fan-outs have no other header. */
 export const FIRST_SENDER = 65;
 
 async function dialled(port: number): Promise<Socket> {
@@ -136,7 +136,7 @@ async function dialled(port: number): Promise<Socket> {
       socket.once("error", () => resolve(false));
     });
     if (isOpen) return socket.setNoDelay(true);
-    await sleep(WAIT_MS); // Its process has not come so far yet.
+    await sleep(WAIT_MS); // Its process is not listening yet.
   }
 }
 
@@ -158,12 +158,12 @@ function readFrames(socket: Socket, onFrame: (payload: string) => void): void {
 
 const BARE_GROUP = "239.192.7.8";
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** On their way at most: as many of a sender's own messages as have not come back to it yet. */
+/** The most messages in flight: a sender's own messages that have not come back to it yet. */
 const DATAGRAMS = 128;
-/** Those that do not come back within this are lost. */
+/** Messages that do not come back within this time are lost. */
 const LOST_MS = 50;
 
-/** One datagram a message, for all receivers, and nothing that makes up for a loss. */
+/** One datagram per message to all receivers, without repair of losses. */
 async function bareDgram({ self, barePorts }: MemberOptions, arrived: Arrived): Promise<Carrier> {
   const [port] = barePorts;
   const ear = createSocket({ type: "udp4", reuseAddr: true, recvBufferSize: BUFFER_BYTES });
@@ -202,7 +202,7 @@ async function bareDgram({ self, barePorts }: MemberOptions, arrived: Arrived): 
   };
 }
 
-/** What has arrived, and in which order: a hash after each `MARK_EVERY` messages, and after the last one. */
+/** The arrived messages and their order: a hash after each `MARK_EVERY` messages, and after the last one. */
 export interface Sequence {
   readonly count: number;
   readonly marks: readonly number[];
@@ -211,7 +211,7 @@ export interface Sequence {
 
 export const MARK_EVERY = 16;
 
-/** Whether all are the same, as far as the shortest goes. */
+/** Whether all sequences are equal up to the end of the shortest. */
 export function sameOrder(sequences: readonly Sequence[]): boolean {
   const counts = sequences.map(({ count }) => count);
   const last = Math.floor(Math.min(...counts) / MARK_EVERY) - 1;

@@ -1,4 +1,4 @@
-/** Sections `fail-over` and `stalls`: what becomes of a leadership, a lock and a place in a view while their member is away. */
+/** Sections `fail-over` and `stalls`: the fate of a leadership, a lock and a place in a view while their member is stopped. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Timing } from "../../src/cluster/services/timing.ts";
 import { progress } from "../command-line.ts";
@@ -9,17 +9,17 @@ import type { Notification, Tenure } from "./member.ts";
 
 const INCIDENTS: readonly Incident[] = ["SIGKILL", "SIGSTOP", "leave()"];
 const TENURES: readonly Tenure[] = ["leads", "holds"];
-/** Leases are renewed a few times before something happens; at different moments of their renewal. */
+/** Time for a few lease renewals before an incident, which then happens at different moments of a renewal. */
 const CALM_MS: readonly number[] = [300, 340, 380, 320, 360];
 /** After a pause, until its consequences have begun. */
 const AFTERMATH_MS = 1_000;
-/** The first grants under the new leader count as well. */
+/** The first grants under the new leader count too. */
 const MORE_TURNS_MS = 300;
 const LEADER_ROW = "leader of the log, until the next grant";
 
 type Add = (what: string, ms: number) => void;
 
-/** One member leads, holds a lock and is in the view; the others, which are returned, compete for both. */
+/** One member leads, holds a lock and is in the view. The others, which are returned, compete for both. */
 async function occupied(group: Group, name: string, victim: number, round: number): Promise<readonly number[]> {
   const others = group.ids.filter((id) => id !== victim);
   const had = TENURES.map((kind) =>
@@ -36,7 +36,7 @@ async function freed(group: Group, name: string, ids: readonly number[]): Promis
   for (const kind of TENURES) await Promise.all(ids.map((id) => group.call(id, "giveUp", kind, name)));
 }
 
-/** From the incident until others lead, hold the lock, and are all in a view without the member. */
+/** From the incident until another member leads, one holds the lock, and all others have a view without the member. */
 async function failOver(group: Group, incident: Incident, round: number, add: Add): Promise<void> {
   const { leader } = await group.settled();
   const victim = group.ids.find((id) => id !== leader) as number;
@@ -59,7 +59,7 @@ async function failOver(group: Group, incident: Incident, round: number, add: Ad
   await freed(group, name, incident === "SIGSTOP" ? group.ids : others);
 }
 
-/** The longest that another member waits for a lock, which it takes and gives back all the time. */
+/** The longest wait of another member that acquires and releases a lock continuously. */
 async function leaderFailOver(group: Group, incident: Incident, round: number): Promise<number> {
   const { leader } = await group.settled();
   const client = group.ids.find((id) => id !== leader) as number;
@@ -77,7 +77,7 @@ async function leaderFailOver(group: Group, incident: Incident, round: number): 
   return longestGapMs;
 }
 
-/** A new group for each measurement: a detector that has been wrong waits longer from then on. */
+/** A new group for each measurement: a detector that was wrong waits longer from then on. */
 async function withGroup<T>(timing: Timing, measure: (group: Group) => Promise<T>): Promise<T> {
   const group = await Group.of(timing);
   const found = await measure(group);
@@ -97,7 +97,7 @@ export async function failOvers(rounds: number): Promise<Rows> {
   return rows;
 }
 
-/** Stops a member for some time. Whether it still leads, holds its lock, and is in the same view. */
+/** Stops a member for some time. Returns whether it still leads, holds its lock, and is in the same view. */
 async function survives(
   group: Group,
   victim: number,
@@ -118,7 +118,7 @@ async function survives(
   return { leadership, lock, "place in the view": viewThen === view };
 }
 
-/** Both followers of the log are paused once, then a new group begins. */
+/** Pauses each follower of the log once, and then starts a new group. */
 export async function stalls(timing: Timing, stallsMs: readonly number[], rounds: number): Promise<Rows> {
   const rows = new Rows(`stalls, ${timing}`);
   for (const stallMs of stallsMs)

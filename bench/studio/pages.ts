@@ -1,4 +1,4 @@
-/** The built pages in Chromium, fed without a server: the time between their frames, and the work of the main thread for each. */
+/** The built pages in Chromium, fed without a server: the time between their frames, and the main thread's work per frame. */
 import { existsSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { quantile } from "../results.ts";
@@ -12,12 +12,12 @@ export interface Frames {
   readonly median: number;
   readonly p95: number;
   readonly worst: number;
-  /** What the main thread worked for a frame, on its own clock, which stands still while other programs have the processor. */
+  /** The main thread's work per frame, in thread time: it does not advance while other programs use the processor. */
   readonly workP95: number;
   readonly workWorst: number;
 }
 
-/** Runs in the page, hence as text: this is compiled without the types of a browser. */
+/** Runs in the page, so it is text: this file is compiled without the types of a browser. */
 const COUNTING = `
   window.intervals = [];
   let before = null;
@@ -27,7 +27,7 @@ const COUNTING = `
     requestAnimationFrame(next);
   });`;
 
-/** In place of the server's stream. */
+/** Replaces the server's stream. */
 const FEED = `window.EventSource = class {
   constructor() { window.feed = (event) => this.onmessage({ data: JSON.stringify(event) }); }
   close() {}
@@ -74,10 +74,10 @@ export async function framesWhile(page: Page, during: () => Promise<unknown>): P
   };
 }
 
-/** The categories of a trace that hold what is needed here. */
+/** The required trace categories. */
 const TRACED = ["toplevel", "devtools.timeline", "__metadata"] as const;
 
-/** As the trace has it; times in microseconds. */
+/** As in the trace; times in microseconds. */
 interface TraceEvent {
   readonly name: string;
   readonly ph: string;
@@ -85,7 +85,7 @@ interface TraceEvent {
   readonly tid: number;
   readonly ts: number;
   readonly dur?: number;
-  /** On the clock of the thread, which stands still while others have the processor. */
+  /** In thread time: it does not advance while other programs use the processor. */
   readonly tdur?: number;
 }
 
@@ -95,7 +95,7 @@ interface Task {
   readonly workMs: number;
 }
 
-/** In milliseconds, of each frame: the task that calls its animation frames, with all tasks since the one before. */
+/** The work per frame, in milliseconds: the task that calls its animation frames, and all tasks since the previous frame. */
 function frameWork({ traceEvents }: { readonly traceEvents: readonly TraceEvent[] }): number[] {
   const thread = ({ pid, tid }: TraceEvent): string => `${pid} ${tid}`;
   const frames = traceEvents.filter(({ name }) => name === "FireAnimationFrame");
@@ -116,7 +116,7 @@ function frameWork({ traceEvents }: { readonly traceEvents: readonly TraceEvent[
   return work;
 }
 
-/** Without those within others, in order of time. */
+/** Without nested tasks, in order of time. */
 function tasksOf(events: readonly TraceEvent[]): Task[] {
   const tasks: Task[] = [];
   const runs = events.filter(({ name, ph }) => ph === "X" && name.endsWith("RunTask")).sort((a, b) => a.ts - b.ts);
@@ -125,7 +125,7 @@ function tasksOf(events: readonly TraceEvent[]): Task[] {
   return tasks;
 }
 
-/** The name that occurs most often. */
+/** The most frequent name. */
 function busiest(names: readonly string[]): string | null {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -1,4 +1,4 @@
-/** What the live page is fed with: a run of the simulator, as a server would tell of it. */
+/** The input of the live page: a run of the simulator, in the form of a server's feed. */
 
 import type { ClusterPicture, FeedEvent } from "../../src/cluster/feed.ts";
 import { spansOf } from "../../src/cluster/headline.ts";
@@ -15,11 +15,11 @@ export const [BEFORE_MS, REST_MS, BURST_MS] = [3_000, 2_500, 3_500];
 export interface Recorded {
   readonly snapshot: FeedEvent;
   readonly later: readonly TraceEntry[];
-  /** Whether the algorithm has anything to do more of. */
+  /** Whether the algorithm accepts commands for a burst. */
   readonly hasBurst: boolean;
 }
 
-/** @param commands of the burst, by all nodes together @param begin of the cluster's clock */
+/** @param commands the commands of the burst, of all nodes together @param begin the start time of the cluster's clock */
 export function recorded(protocol: string, nodeCount: number, commands: number, begin: number): Recorded {
   const nodes = Array.from({ length: nodeCount }, (_, node) => node);
   const entries: TraceEntry[] = [];

@@ -1,6 +1,6 @@
 /**
- * What an agreement costs: messages, delays until the proposer knows, writes that have to be durable, and how many crashes it
- * takes. The messages' formulas are the algorithms' own `costs`. Every message takes one unit of time.
+ * The cost of an agreement: messages, delay until the proposer knows, durable writes, and tolerated crashes. The messages'
+ * formulas are the algorithms' own `costs`. Every message takes one unit of time.
  */
 import type { NodeId, Tagged, Vocabulary } from "../../src/core/protocol.ts";
 import { byzantineQuorum, majority } from "../../src/core/quorums.ts";
@@ -20,13 +20,13 @@ import { roundsCosts } from "./rounds.ts";
 export interface Agreement {
   readonly name: string;
   readonly make: () => AnyProtocol;
-  /** Which of the algorithm's `costs` is one undisturbed agreement. */
+  /** The case in the algorithm's `costs` for one undisturbed agreement. */
   readonly cost: string;
   /** Its formula. */
   readonly messages: string;
-  /** What one node is asked for: the leader, where there is one. */
+  /** The command to one node: the leader, if there is one. */
   readonly propose: (node: NodeId) => Tagged;
-  /** So long it has been running before that; 0: nothing has to have happened. */
+  /** The time that it runs before the command; 0 if it needs no preparation. */
   readonly settle: number;
   /** Messages that are not part of an agreement. */
   readonly besides: readonly string[];
@@ -37,12 +37,12 @@ export interface Agreement {
 
 const logCommand = (node: NodeId): Tagged =>
   ({ type: "propose", command: { client: node, sequence: 1, operation: "append a" } }) as Tagged;
-/** Each node writes so often. */
+/** Each node writes this often. */
 const each = (times: number): Formula => formula(times === 1 ? "N" : `${times}N`, (n) => times * n);
 const minority = formula("⌊(N − 1) / 2⌋", (n) => n - majority(n));
 
 const SETTLED = 5_000;
-/** Longer than any time-out that follows from a crash. */
+/** Longer than any timeout after a crash. */
 const AFTER_CRASHES = 60_000;
 
 export const agreements: readonly Agreement[] = [
@@ -127,7 +127,7 @@ export const agreements: readonly Agreement[] = [
     settle: SETTLED,
     besides: [],
     delays: { formula: "3, from N = 4 on", expected: (n) => (n < 4 ? 2 : 3) },
-    // Of three replicas none may lie, and a backup's own prepare is enough: it writes once.
+    // None of three replicas may be Byzantine, and a backup's own prepare is enough: it writes once.
     writes: { formula: "2N, from N = 4 on", expected: (n) => (n < 4 ? n + 1 : 2 * n) },
     tolerated: { formula: "N − ⌈(N + f + 1) / 2⌉", expected: (n) => n - byzantineQuorum(n) },
   },
@@ -147,15 +147,15 @@ export const agreements: readonly Agreement[] = [
 
 interface Run {
   readonly sim: Simulation<Vocabulary>;
-  /** Who was asked. */
+  /** The node that received the command. */
   readonly proposer: NodeId;
   readonly messages: () => number;
   readonly writes: () => number;
-  /** When the proposer learnt what was decided, from when it was asked; null if it did not. */
+  /** The time from the command until the proposer learned the decision; null if it did not. */
   readonly decidedAfter: () => number | null;
 }
 
-/** One node is asked once all are at rest, and after so many others have crashed. */
+/** One node gets a command once all are idle and `crashes` others have crashed. */
 function run({ make, propose, settle, besides }: Agreement, nodes: number, crashes = 0): Run {
   const ids = range(0, nodes - 1);
   const journalled = { writes: 0 };
@@ -192,7 +192,7 @@ function run({ make, propose, settle, besides }: Agreement, nodes: number, crash
   };
 }
 
-/** Until nothing of the agreement is on its way. */
+/** Until no message of the agreement is in flight. */
 const DONE_WITHIN = 20;
 
 function undisturbed(agreement: Agreement, nodes: number): Run {
@@ -201,7 +201,7 @@ function undisturbed(agreement: Agreement, nodes: number): Run {
   return done;
 }
 
-/** The most crashes after which the proposer still learns a decision. */
+/** The largest number of crashes that still lets the proposer learn a decision. */
 function toleratedBy(agreement: Agreement, nodes: number): number {
   for (let crashes = 1; crashes < nodes; crashes++) {
     const { sim, decidedAfter, proposer } = run(agreement, nodes, crashes);
@@ -211,7 +211,7 @@ function toleratedBy(agreement: Agreement, nodes: number): number {
   return nodes - 1;
 }
 
-/** Counts the steps in which a node journals something: one durable write each. */
+/** Counts the steps that journal something: one durable write each. */
 function counting(protocol: AnyProtocol, count: { writes: number }): AnyProtocol {
   let hasWritten = false;
   const noting = contexts((ctx) => ({

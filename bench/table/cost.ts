@@ -1,4 +1,4 @@
-/** Costs: a formula, as the algorithm declares it where it can, and what a run measures. */
+/** Costs: a formula, declared by the algorithm if possible, and a measurement. */
 
 export interface Cost {
   /** A name of the registry, with its variant if it is one. */
@@ -7,11 +7,11 @@ export interface Cost {
   readonly unit: "messages" | "datagrams" | "message times" | "messages an entry" | "durable writes" | "crashes";
   /** As the literature writes it. */
   readonly formula: string;
-  /** One number if the formula is exact, least and most if it is a range. */
+  /** One number if the formula is exact, minimum and maximum if it is a range. */
   expected(nodes: number): number | readonly [least: number, most: number];
-  /** One figure, or one for each of the cases that the range is over. */
+  /** One figure, or one for each case that the range covers. */
   measure(nodes: number): number | readonly number[];
-  /** More nodes than this take too long. */
+  /** Larger numbers of nodes take too long. */
   readonly maxNodes: number;
 }
 
@@ -23,11 +23,11 @@ export interface Figure {
   readonly nodes: number;
   readonly expected: readonly [least: number, most: number];
   readonly measured: readonly [least: number, most: number];
-  /** Exactly, where the formula is exact. */
+  /** Equal, if the formula is exact. */
   readonly fits: boolean;
 }
 
-/** Message times are sums of ones, but for the tiny times that nodes take. */
+/** Message times are sums of ones, apart from the tiny processing times of nodes. */
 const round = (figure: number): number => Math.round(figure * 1_000) / 1_000;
 
 const number = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
@@ -53,7 +53,7 @@ interface Declares {
   readonly costs: readonly { readonly when: string; readonly messages: (nodes: number) => number }[];
 }
 
-/** How many messages an algorithm declares that it takes, in the case that it names so. */
+/** The declared number of messages of an algorithm in the named case. */
 export function declared({ name, costs }: Declares, when: string): (nodes: number) => number {
   const cost = costs.find((each) => each.when === when);
   if (cost !== undefined) return cost.messages;

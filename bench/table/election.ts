@@ -1,5 +1,5 @@
 /**
- * What an election costs: messages, and turnaround in message times from the call until every node that is alive knows the leader.
+ * The cost of an election: messages, and turnaround in message times from the call until every alive node knows the leader.
  * Coulouris et al. §15.3.
  */
 import type { NodeId, Protocol, Tagged, Vocabulary } from "../../src/core/protocol.ts";
@@ -23,13 +23,13 @@ interface Counting {
   readonly counted?: readonly string[];
   /** For an algorithm that never ends. */
   readonly until?: number;
-  /** The node that leads before; its election does not count. */
+  /** The previous leader; its election does not count. */
   readonly leader?: NodeId;
 }
 
 type Task = readonly [NodeId, object];
 
-/** All nodes wait at rest, then get the `tasks`. The time is that of the last message that counts. */
+/** All nodes wait when idle, then get the `tasks`. The time is when the last counted message arrives. */
 function elected(
   protocol: unknown,
   nodes: readonly NodeId[],
@@ -39,7 +39,7 @@ function elected(
   let last = 0;
   const counts = (type: string): boolean => counted === undefined || counted.includes(type);
   const sim = simulation<Vocabulary>({
-    // Properties look at every node after every step; here only messages and times count.
+    // Properties inspect every node after every step; here only messages and times count.
     protocol: { ...(protocol as Protocol<Vocabulary>), properties: [] },
     nodes,
     seed: 1,

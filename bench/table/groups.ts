@@ -1,4 +1,4 @@
-/** What a multicast costs in a group whose members agree on views, or through the log of the coordination service, while nothing goes wrong. */
+/** The cost of a multicast in a group with agreed views, or through the log of the coordination service, without faults. */
 import type { NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { protocolNamed } from "../../src/protocols/index.ts";
 import type { LogMulticastSystem } from "../../src/protocols/multicast/log-multicast.ts";
@@ -18,7 +18,7 @@ const MAX_NODES = 64;
 const VIEW_SETTLED = 10_000;
 const AGREEING = ["prepare", "promise", "propose", "accept", "decided"];
 
-/** All start, and agree on a view; then one of them sends one message. */
+/** All nodes start and agree on a view. Then one of them sends one message. */
 function sentInView(make: () => unknown, nodes: number) {
   let [datagrams, time, agreement] = [0, 0, 0];
   const sim = simulation<Vocabulary>({
@@ -49,16 +49,16 @@ function inView(protocol: string, make: () => unknown, datagrams: Formula, times
   ];
 }
 
-/** The message, the proposals of the others, which go to its sender alone, and the agreed number. */
+/** The message, the proposals of the others to its sender alone, and the agreed number. */
 const agreed = formula("1 + (N − 1) + 1", (n) => n + 1);
 
 const LOG = "log-multicast";
 /** By then there is a leader, and all members are in the group. */
 const LOG_SETTLED = 5_000;
-/** Long enough for a message, and no session is renewed meanwhile. */
+/** Long enough for a message, and too short for the renewal of a session. */
 const SENDING = 10;
 const LONG = 600_000;
-/** Of an entry of the log; heartbeats are not among them. */
+/** Messages of a log entry, without heartbeats. */
 const OF_AN_ENTRY = ["forward", "appendEntries", "appended", "committed"] as const;
 
 /** One message through the log, until the last member has delivered it. @param isOfLeader whether its sender leads the log */

@@ -1,7 +1,7 @@
 /**
- * What entry, hand-over and bandwidth of each mutual exclusion cost: messages, and message times where the source counts
- * time. Coulouris et al. §15.2: client delay from the request to being inside, synchronization delay from the exit of one to
- * the entry of the next, bandwidth for entry and exit together.
+ * The cost of entry, hand-over and bandwidth of each mutual exclusion: messages, and message times if the source counts
+ * time. Coulouris et al. §15.2: client delay from the request until the node is inside, synchronization delay from one
+ * node's exit to the next one's entry, bandwidth for entry and exit together.
  */
 import type { NodeId, Protocol } from "../../src/core/protocol.ts";
 import { centralServer } from "../../src/protocols/mutex/central-server.ts";
@@ -48,7 +48,7 @@ function tokenRingCosts(): Cost[] {
     section(tokenRing({ idleMs: HARDLY }), nodes, { mustStart: true, ...(stay === undefined ? {} : { stay }) });
   const entries = (n: number): Figures[] => [0, ...places(n)].map((place) => ring(n).enter(place));
   const handOvers = (n: number): Figures[] => places(n).map((place) => ring(n).handOver(0, place));
-  /** The holder leaves and wants back in: the token goes all the way round. */
+  /** The holder leaves and requests again: the token travels all the way around. */
   function comeBack(nodes: number): number {
     const used = ring(nodes, 1);
     const before = used.enter(0).messages;
@@ -79,7 +79,7 @@ function tokenRingCosts(): Cost[] {
   ];
 }
 
-/** Of a second entry of the node that was inside last. */
+/** The cost of a second entry of the node that was inside last. */
 function bandwidthAgainOf<M extends Mutex>(mutex: () => Protocol<M>, nodes: number): number {
   const used = section(mutex(), nodes);
   used.use(nodes - 1);
@@ -136,7 +136,7 @@ function suzukiKasamiCosts(): Cost[] {
   ];
 }
 
-/** One at an end of the longest way has been inside last; then others want in, at every distance. */
+/** The node at one end of the longest path was inside last. Then nodes at every distance request. */
 function raymondCosts(tree: Tree, protocol: string, twice: string, once: string): Cost[] {
   const cost = costOf(protocol);
   const make = () => raymond({ tree });
@@ -181,7 +181,7 @@ function votesToCome(nodes: number, [holder, next]: Pair): number {
   return shared.filter((node) => node !== next).length;
 }
 
-/** Of the algorithms that vote. K is the size of a voting set. */
+/** The costs of algorithms that vote. K is the size of a voting set. */
 function maekawaCosts<M extends Mutex>(protocol: string, make: () => Protocol<M>, when: string): Cost[] {
   const others = (n: number): number => voteCount(n) - 1;
   const pair: Pair = [0, 1];
@@ -204,10 +204,10 @@ function sandersCosts(): Cost[] {
   ];
 }
 
-/** The hardened central server, while nothing goes wrong: the messages of the lock service, without its election. */
+/** The hardened central server without faults: the messages of the lock service, without its election. */
 function electedServerCosts(): Cost[] {
   const cost = costOf("elected-server", 64);
-  /** Inside for less than a renewal takes. */
+  /** Inside for less time than a renewal takes. */
   const stay = 150;
   const counted = ["request", "grant", "release", "renew", "renewed", "withdraw", "recall", "empty"];
   function served(nodes: number) {
@@ -244,7 +244,7 @@ function electedServerCosts(): Cost[] {
   ];
 }
 
-/** The hardened token ring, while nothing goes wrong, where a round takes less time than a renewal; and a new token. */
+/** The hardened token ring without faults, if a round takes less time than a renewal; and a new token. */
 function epochTokenRingCosts(): Cost[] {
   const cost = costOf("epoch-token-ring", 64);
   const ring = (nodes: number, stay: number) =>
@@ -253,12 +253,12 @@ function epochTokenRingCosts(): Cost[] {
       stay,
       counted: ["token"],
     });
-  /** From the place of the token to the node that wants in. */
+  /** From the token's place to the requesting node. */
   const entries = (n: number): Figures[] =>
     [0, ...places(n)].map((place) => {
       const used = ring(n, 10_000);
       used.use(0);
-      while (used.spent % n !== 0) used.sim.step(); // It is on its way to the first of the ring.
+      while (used.spent % n !== 0) used.sim.step(); // The token is on its way to the first node of the ring.
       return used.enter(place);
     });
   const handOvers = (n: number): Figures[] => places(n).map((place) => ring(n, 10_000).handOver(0, place));

@@ -1,4 +1,4 @@
-/** What agreements cost in which everybody takes part, round by round. Every message takes one unit of time. */
+/** The cost of agreements with all nodes as participants, round by round. Every message takes one unit of time. */
 import type { NodeId, Tagged } from "../../src/core/protocol.ts";
 import { oralMessages } from "../../src/protocols/consensus/byzantine-generals/byzantine-generals.ts";
 import { signedMessages } from "../../src/protocols/consensus/byzantine-generals/signed-messages.ts";
@@ -15,10 +15,10 @@ import { type Cost, costOf, declaredFormula, range } from "./cost.ts";
 interface Rounds {
   readonly name: string;
   readonly make: () => unknown;
-  /** Which of the algorithm's `costs` it is. */
+  /** The case in the algorithm's `costs`. */
   readonly cost: string;
   readonly formula: string;
-  /** Who proposes; all unless said. */
+  /** The proposing nodes; all by default. */
   readonly proposers?: readonly NodeId[];
   readonly maxNodes: number;
 }

@@ -30,7 +30,7 @@ it.each<[object, string]>([
     "expected protocol of explore() to be a protocol: an object with a name, init() and properties",
   ],
   [{ crashs: 1 }, 'got "crashs": crashes is meant?'],
-])("explore() refuses %j", (given, sentence) => {
+])("explore() rejects %j", (given, sentence) => {
   const refused = expect(() => explore({ ...system, ...given }));
   refused.toThrow(expect.objectContaining({ name: "UsageError", code: "bad-option" }));
   refused.toThrow(sentence);
@@ -46,7 +46,7 @@ it.each<[string, () => unknown]>([
   ["walk", () => walk({ ...system, strategy: "random", seed: 1, run: 1 } as never)],
   ["shrink", () => shrink({ ...system, replays: 1 } as never, [], bully().properties[0] as never)],
   ["systemFor", () => systemFor({ protocol: "bully", nodes: [0, 1], crash: 1 } as never)],
-])("%s() refuses a word that it does not know", (call, refused) => {
+])("%s() rejects unknown options", (call, refused) => {
   expect(refused).toThrow(`expected the options of ${call}() to be among`);
 });
 
@@ -54,7 +54,7 @@ it.each<[object, string]>([
   [{ seed: -1.5 }, "expected seed of walk() to be a whole number, got -1.5"],
   [{ strategy: "luck" }, 'expected strategy of walk() to be one of random, pct, swarm, got "luck"'],
   [{ numbers: 3 }, "expected numbers of walk() to be numbers of runs that can be gone through, got 3"],
-])("walk() refuses %j", (given, sentence) => {
+])("walk() rejects %j", (given, sentence) => {
   expect(() => walk({ ...system, strategy: "random", seed: 1, ...given } as never)).toThrow(sentence);
 });
 
@@ -62,7 +62,7 @@ it.each<[object, string]>([
   [{ nodes: 3 }, "expected nodes of systemFor() to be different whole numbers of 0 or more, at least one, got 3"],
   [{ times: 1.5 }, "expected times of systemFor() to be a whole number of 0 or more, got 1.5"],
   [{ crashNotifications: true }, "expected crashNotifications of systemFor() to be one of any, last, got true"],
-])("systemFor() refuses %j", (given, sentence) => {
+])("systemFor() rejects %j", (given, sentence) => {
   expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...given })).toThrow(sentence);
 });
 

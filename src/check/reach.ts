@@ -8,6 +8,7 @@ import type { Stimulus } from "../core/step.ts";
 import { pathOf } from "../core/wrapping.ts";
 import { handlerOf } from "../driver/handler-failure.ts";
 
+/** The handlers that ran, and the events that were emitted. */
 export interface Reach {
   /** The number of different steps that emitted each type of event. An event of a part is prefixed with the part's name. */
   readonly events: Readonly<Record<string, number>>;

@@ -60,7 +60,7 @@ describe("systems from specifications", () => {
       'expected the property to be one of E1 safety, E1 eventually, E2 liveness, E2 termination, got "E3"',
     ],
     [{ options: { patience: 1 } }, "expected bully.patience to be absent, got 1"],
-  ])("refuses %j", (words, sentence) => {
+  ])("rejects %j", (words, sentence) => {
     expect(() => systemFor({ protocol: "bully", nodes: [0, 1], ...words })).toThrow(sentence);
   });
 });

@@ -186,7 +186,7 @@ export class RemoteService implements Service {
     return new Promise((resolve, reject) => {
       this.use();
       if (this.#readings.size >= MAX_READS)
-        throw refusalOf(refuse("overloaded", `${MAX_READS} reads of this client wait`));
+        throw refusalOf(refuse("overloaded", `this client already has ${MAX_READS} pending reads`));
       this.#reading += 1;
       this.#readings.set(this.#reading, { query, resolve: resolve as Reading["resolve"], reject });
       this.link.say({ type: "query", id: this.#reading, query });

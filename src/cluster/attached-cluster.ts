@@ -156,7 +156,7 @@ export class AttachedCluster {
       case "resume":
         throw new UsageError(
           "bad-act",
-          `expected an act on links or a command: this studio did not start member ${act.node}, so it does not ${act.type} it`,
+          `expected an action on links or a command: this studio did not start member ${act.node}, so it cannot ${act.type} it`,
         );
       case "command":
         return this.#command(act.node, act.command);
@@ -282,7 +282,7 @@ async function metAt(admin: string): Promise<Attached> {
   if (trace.status === 404)
     throw new UsageError(
       "bad-argument",
-      `expected ${admin} to show its trace, but its pages only report: serve them on a loopback address`,
+      `expected ${admin} to serve its trace, but its admin pages are read-only: serve them on a loopback address`,
     );
   return { admin, status, silence: null, view: status.view as View };
 }
@@ -294,7 +294,7 @@ async function statusAt(admin: string): Promise<Status> {
   if (status === 200 && parsed.success) return parsed.data;
   throw new EnvironmentError(
     "no-answer",
-    `expected the admin pages of a member at ${admin}, but its /status is not that of one`,
+    `expected the admin pages of a member at ${admin}, but its /status has another format`,
   );
 }
 

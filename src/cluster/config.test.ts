@@ -134,7 +134,7 @@ describe("rejects with the path of the field", () => {
   test("an address twice", () => {
     const members = { 0: "localhost:7401", 1: { address: "127.0.0.1:7402", admin: "LOCALHOST:7401" } };
     expect(refusal({ ...sound, members })).toBe(
-      'expected members.1.admin to be another address than members.0.address, got "localhost:7401"',
+      'expected members.1.admin to be different from members.0.address, got "localhost:7401"',
     );
   });
 

@@ -255,7 +255,7 @@ function parseServiceConfig(value: unknown, folder: string): ServiceConfig {
   const { protocol, options } = (value ?? {}) as { protocol?: unknown; options?: unknown };
   for (const [field, got] of Object.entries({ protocol, options })) {
     if (got === undefined) continue;
-    throw refusal(`${unexpected(field, "absent", got)}: members of join() run no protocol of the file's`);
+    throw refusal(`${unexpected(field, "absent", got)}: members of join() do not run a protocol from the config`);
   }
   const { timing = "default", ...rest } = isFields(value) ? value : {};
   const known = timings.find((each) => each === timing);
@@ -291,7 +291,7 @@ function requireSoundMembers({ members, tls, adminExposed }: ConfigFile, problem
 function claim(owners: Map<string, string>, at: HostPort, field: string): void {
   const text = formatHostPort(at).toLowerCase();
   const owner = owners.get(text);
-  if (owner !== undefined) throw refusal(unexpected(field, `another address than ${owner}`, text));
+  if (owner !== undefined) throw refusal(unexpected(field, `different from ${owner}`, text));
   owners.set(text, field);
 }
 

@@ -21,15 +21,15 @@ describe("the summary of the live page", () => {
 
   it("names the leader of an election, or that none has been called yet", () => {
     const idle = [0, 1, 2].map((id) => ({ ...node(id, ""), view: { role: "non-participant", leader: null } }));
-    expect(headlineOf("chang-roberts", idle, [])).toBe("Nobody has called an election yet.");
+    expect(headlineOf("chang-roberts", idle, [])).toBe("No election has started yet.");
     const [first, ...others] = idle as [NodePicture, ...NodePicture[]];
     const calling = { ...first, view: { role: "participant", leader: null } };
     expect(headlineOf("chang-roberts", [calling, ...others], [])).toBe("Node 0 holds an election.");
     const led = idle.map((each) => ({ ...each, view: { role: each.id === 2 ? "leader" : "follower", leader: 2 } }));
     expect(headlineOf("chang-roberts", led, null)).toBe("Node 2 leads.");
     const gone = [...idle.slice(1), node(0, "", "exited")];
-    expect(headlineOf("chang-roberts", gone, [])).toBe("Nobody leads yet; 0 is down.");
-    expect(headlineOf("chang-roberts", idle, [{ node: 0, event: { type: "elected" } }])).toBe("Nobody leads yet.");
+    expect(headlineOf("chang-roberts", gone, [])).toBe("No node leads yet; 0 is down.");
+    expect(headlineOf("chang-roberts", idle, [{ node: 0, event: { type: "elected" } }])).toBe("No node leads yet.");
   });
 
   it("does not show a paused node as the leader", () => {
@@ -58,7 +58,7 @@ describe("the summary of the live page", () => {
     say("suspected");
     expect(headlineOf("heartbeat", members, events.all)).toBe("Node 1 is suspected by 0.");
     say("restored");
-    expect(headlineOf("heartbeat", members, events.all)).toBe("Nobody is suspected.");
+    expect(headlineOf("heartbeat", members, events.all)).toBe("No node is suspected.");
     say("suspected");
     expect(headlineOf("heartbeat", members, events.all)).toBe("Node 1 is suspected by 0.");
   });

@@ -175,8 +175,8 @@ export interface World<S> {
 
 /**
  * The memory of a property: it is updated with each node's events, requests and replies. A crash does not erase it, so a
- * property still knows the events of crashed nodes, such as entries, deliveries and decisions. It must be plain data. For the checker it is part of
- * the state: two states that differ only in their history are different. So keep it small, and bounded.
+ * property still knows the events of crashed nodes, such as entries, deliveries and decisions. It must be plain data. For the
+ * checker it is part of the state: two states that differ only in their history are different. So keep it small, and bounded.
  */
 export interface History<V extends Vocabulary, H> {
   /** The history before the first event. */

@@ -41,7 +41,7 @@ describe("shapes", () => {
       "expected message.items[0].weight to be a finite number",
     ],
     [{ ...entries, mode: "slow" }, 'expected message.mode to be one of fast, safe, got "slow"'],
-  ])("refuse %j and name the field", (message, sentence) => {
+  ])("reject %j and name the field", (message, sentence) => {
     expect(problem(shape, message, "message")).toContain(sentence);
   });
 

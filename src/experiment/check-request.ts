@@ -1,4 +1,4 @@
-/** The exploration of an experiment: which system is searched, how, and how far. */
+/** A request to explore an experiment: the system, the search strategy and the bounds. */
 import { handlesCrashNotifications, isWorkEnough, type SystemSpec, systemFor } from "../check/suite.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId } from "../core/protocol.ts";
@@ -18,7 +18,7 @@ const MAX_NODES = 64;
 const DEFAULT_SEED = 1;
 const DEFAULT_RUNS = 10_000;
 const DEFAULT_STEPS = 500;
-/** Each thread remembers for itself what handlers do, so memory grows with their number. */
+/** Each thread caches the results of handlers separately, so memory grows with the number of threads. */
 const MAX_DEFAULT_WORKERS = 8;
 
 export type StrategyName = NonNullable<Experiment["strategy"]>;
@@ -26,22 +26,27 @@ export type StrategyName = NonNullable<Experiment["strategy"]>;
 export const isRandom = (strategy: StrategyName): strategy is Exclude<StrategyName, "bfs" | "dfs"> =>
   strategy !== "bfs" && strategy !== "dfs";
 
-/** Plain data, so that it reaches a thread. */
+/** Plain data, so that it can be sent to a worker. */
 export interface CheckRequest {
   readonly spec: SystemSpec;
   readonly strategy: StrategyName;
   readonly seed: number;
-  /** For random strategies, as are the next two. */
+  /** Random strategies only, like `steps` and `workers`. */
   readonly runs: number;
+  /** The maximum number of moves per run. */
   readonly steps: number;
-  /** How many threads share out the runs. */
+  /** How many threads share the runs. */
   readonly workers: number;
   readonly fewestFaults: boolean;
-  /** Null: no bound of its own. */
+  /** Null if unbounded. */
   readonly maxMemoryBytes: number | null;
 }
 
-/** @param cores how many threads could work at a time. @throws UsageError that names the word. */
+/**
+ * Converts an experiment into a request, with all defaults filled in.
+ * @param cores how many threads can run at a time
+ * @throws UsageError that names the invalid option
+ */
 export function requestFrom(words: Experiment, cores = 1): CheckRequest {
   const { protocol } = words;
   const entry = protocolNamed(protocol);
@@ -71,7 +76,7 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
     initiators: initiatorsFor(entry.family, words, system),
     ...(words.voteNo === undefined ? {} : { refusers: listed("vote-no", words.voteNo, system.nodes) }),
   };
-  systemFor(spec); // Which refuses what makes no sense, here rather than on a thread.
+  systemFor(spec); // Throws for an invalid system here rather than on a worker.
   if (words.failureDetector !== undefined && !handlesCrashNotifications(spec))
     throw new UsageError(
       "bad-argument",
@@ -87,13 +92,13 @@ export function requestFrom(words: Experiment, cores = 1): CheckRequest {
   return { spec, strategy, seed, runs, steps, workers, fewestFaults, maxMemoryBytes };
 }
 
-/** The bounds that a protocol has if nobody says. */
+/** The default bounds of a protocol. */
 function defaultBounds(
   { check, variants }: RegistryEntry,
   { timers: said, variant = null }: SystemSpec,
 ): Partial<SystemSpec> {
   const { maxInFlight, maxTimeouts } = check;
-  // What goes in rounds does so in all its forms.
+  // A protocol that works in rounds does so in every variant.
   const isHinted = variant === (check.variant ?? null) || check.timers === "rounds";
   const own = isHinted ? given(check, ["timers", "crashNotifications"]) : {};
   const timers = said ?? own.timers ?? "free";
@@ -105,12 +110,12 @@ function defaultBounds(
   };
 }
 
-/** How many threads there are if nobody says. */
+/** The default number of threads. */
 function workersFor(strategy: StrategyName, runs: number, cores: number): number {
   return isRandom(strategy) ? Math.min(cores, MAX_DEFAULT_WORKERS, runs) : 1;
 }
 
-/** The default initiators: none where starting is work enough, otherwise those of the family. */
+/** The initiators. By default those of the family, or none if starting is enough work. */
 function initiatorsFor(family: Family, words: Experiment, system: SystemSpec): readonly NodeId[] {
   const { verb } = family;
   const { nodes } = system;
@@ -154,7 +159,7 @@ function given<T extends object, K extends keyof T>(
   ) as never;
 }
 
-/** Words that would go unheard are refused. */
+/** @throws UsageError for an option that the strategy would ignore */
 function requireStrategyWords(words: Experiment): void {
   const { strategy = "bfs", fewestFaults } = words;
   const strayed = (["seed", "runs", "steps"] as const).find((word) => words[word] !== undefined && !isRandom(strategy));

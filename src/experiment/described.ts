@@ -18,7 +18,7 @@ export interface Described {
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
 }
 
-/** @throws UsageError if the registry does not have it */
+/** Describes an algorithm. @throws UsageError if the registry does not have it */
 export function described(name: string): Described {
   const { family, summary, model, variants } = protocolNamed(name);
   const { source, assumes, properties, costs } = model();

@@ -1,4 +1,7 @@
-/** An experiment as a value: this system, this many nodes, this workload, this network, these faults, these properties. Its fields are the options of the command line; the flags of commands, the form of the laboratory and the files of campaigns are derived from them. */
+/**
+ * An experiment as a value: the protocol, the nodes, the workload, the network, the faults and the properties to check. Its fields
+ * are the options of the command line. Command flags, the form of the laboratory and campaign files are derived from them.
+ */
 
 import { choices } from "../check/model-options.ts";
 import { UsageError, unexpected } from "../core/errors.ts";
@@ -19,20 +22,21 @@ import {
   wholeNumber,
 } from "./written-values.ts";
 
+/** An option of an experiment: its help, its notation, and the function that parses it. */
 export interface ExperimentOption<T> {
-  /** What it means; in a simulation and in an exploration, if that differs. */
+  /** The help text. An object if simulations and explorations need different texts. */
   readonly help: string | { readonly simulate: string; readonly explore: string };
-  /** How its value is written, such as `<n>`; null for a switch, whose value is `true`. */
+  /** The placeholder of the value in the help, such as `<n>`. Null for a switch, whose value is `true`. */
   readonly value: string | null;
-  /** The values that it can have, if they are few. */
+  /** The allowed values, if there are few. */
   readonly values?: readonly string[];
-  /** The value if the flag is given without one. */
+  /** The value of a flag without an argument. */
   readonly preset?: string;
-  /** @throws UsageError that names the option */
+  /** Parses the value. @throws UsageError that names the option */
   readonly read: Read<T>;
 }
 
-/** `2`, or `2,4=mute`: the behavior of each Byzantine node, by default `adversary`. */
+/** Parses Byzantine nodes and their behavior: `2`, or `2,4=mute`. The default behavior is `adversary`. */
 export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
   Object.fromEntries(
     text.split(",").map((part): [NodeId, BehaviourName] => {
@@ -48,11 +52,11 @@ export const liars: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, optio
     }),
   );
 
-/** The behavior of one Byzantine node. */
+/** Parses the behavior of one Byzantine node. */
 export const behaviour: Read<BehaviourName> = (text, option) =>
   behaviourNamed(text) ?? refuse(option, `one of ${behaviours.join(", ")}`, text);
 
-/** `7` or `1,15,9`: Byzantine nodes that send anything. */
+/** Parses a list of traitors, such as `7` or `1,15,9`. A traitor is a Byzantine node that sends arbitrary messages. */
 const traitors: Read<Readonly<Record<NodeId, BehaviourName>>> = (text, option) =>
   Object.fromEntries(nodeList(text, option).map((node) => [node, "adversary"]));
 
@@ -72,7 +76,7 @@ const choice = <T extends string>(value: string, values: readonly T[], help: Hel
 const text = (value: string, help: Help): ExperimentOption<string> => written(value, (given) => given, help);
 const on = (help: string): ExperimentOption<true> => ({ help, value: null, read: () => true });
 
-/** The nodes, and the protocol that they run. */
+/** Options for the nodes and the protocol that they run. */
 const systemOptions = {
   nodes: whole(
     {
@@ -93,7 +97,7 @@ const systemOptions = {
   ),
 };
 
-/** What initiators do, in the verb of each family. In an exploration they do it at any time, or never. */
+/** Options for the requests of initiators, named by the verb of each family. In an exploration, a request comes at any time or never. */
 export const workloadOptions = {
   call: written("<list|all>", nodesOrAll, {
     simulate: "election: which nodes call it (default: the lowest)",
@@ -115,10 +119,10 @@ export const workloadOptions = {
   transactions: count("atomic commit: transactions per node, one after the other (default: 1)", 1),
 };
 
-/** What `until` means in a simulated run. */
+/** The help text of `until` for a simulated run. */
 export const UNTIL = "end the run at this virtual time (default: when idle, at most 600000; 10000 if nodes start)";
 
-/** The network and the faults of a simulated run. */
+/** Options for the network and the faults of a simulated run. */
 const simulationOptions = {
   crash: written("<list>", nodeList, "nodes that are down from the beginning"),
   started: on("start all nodes at time 0, instead of from an idle state"),
@@ -131,7 +135,7 @@ const simulationOptions = {
   for: written("<ms>", milliseconds, "with --from: duration of the continuation (default: 10000)"),
 };
 
-/** The orders and faults that an exploration goes through. */
+/** Options for the orders and faults that an exploration covers. */
 const faultOptions = {
   timers: choice(
     "<when>",
@@ -165,7 +169,7 @@ const faultOptions = {
   },
 };
 
-/** How an exploration searches, and how far. */
+/** Options for the strategy and the bounds of an exploration. */
 export const searchOptions = {
   property: text("<name>", "check only this property"),
   strategy: choice(
@@ -198,12 +202,13 @@ export const searchOptions = {
   maxMemory: whole("stop when the process uses more memory", 1, "<MB>"),
 };
 
-/** The options of a simulated run, and of an exploration of every run. */
+/** The options that apply to a simulated run, and those that apply to an exploration. */
 export const optionsFor = {
   simulate: { ...systemOptions, ...workloadOptions, ...simulationOptions, seed: searchOptions.seed },
   explore: { ...systemOptions, ...workloadOptions, ...faultOptions, ...searchOptions },
 };
 
+/** All options of an experiment, by name. */
 export const experimentOptions = {
   ...systemOptions,
   ...workloadOptions,
@@ -214,18 +219,18 @@ export const experimentOptions = {
 
 type Options = typeof experimentOptions;
 
-/** Options that are left out have their defaults. */
+/** An experiment: the name of a protocol and the options that differ from their defaults. */
 export type Experiment = { readonly protocol: string } & {
   readonly [K in keyof Options]?: Options[K] extends ExperimentOption<infer T> ? T : never;
 };
 
-/** What initiators do, in the verb of each family, and how often. */
+/** Options that name the initiators, by the verb of each family, and options for how often they act. */
 const verbs = ["call", "request", "send", "propose"] as const;
 const counts = ["entries", "messages", "commands", "transactions"] as const;
 /** Options of replicated logs only. */
 const ofLogs = ["machine"] as const;
 
-/** Refuses an option of another family, and names the right one. */
+/** @throws UsageError for an option of another family; the message names the right option */
 export function requireFamilyOptions(experiment: Experiment): void {
   const { protocol } = experiment;
   const { name, verb, count, refuse: veto } = protocolNamed(protocol).family;
@@ -242,7 +247,7 @@ export function requireFamilyOptions(experiment: Experiment): void {
   if (experiment.voteNo !== undefined && veto === undefined) refuse("vote-no", null);
 }
 
-/** Refuses options that only the other of the two uses: they would be ignored. */
+/** @throws UsageError for an option that applies only to the other use, because it would be ignored */
 export function requireOptionsFor(use: keyof typeof optionsFor, experiment: Experiment): void {
   const [name, other] =
     use === "simulate" ? ["a simulated run", "an exploration"] : ["an exploration", "a simulated run"];
@@ -254,7 +259,7 @@ export function requireOptionsFor(use: keyof typeof optionsFor, experiment: Expe
       );
 }
 
-/** The protocol's own options, and those that have an option of the command line. */
+/** The options to create the protocol with: `options`, and those with a command-line option of their own (`order`, `machine`). */
 export function optionsOf({
   machine,
   order,
@@ -264,7 +269,7 @@ export function optionsOf({
   return machine === undefined ? given : { ...given, machine: { ...(given.machine as object), kind: machine } };
 }
 
-/** The Byzantine nodes, with their behavior. */
+/** The behavior of each Byzantine node, from `byzantine` and `traitors`. */
 export const liarsOf = ({
   byzantine,
   traitors,
@@ -273,12 +278,12 @@ export const liarsOf = ({
   ...traitors,
 });
 
-/** How often initiators do it; undefined: once. */
+/** How often each initiator acts. Undefined means once. */
 export function timesOf({ count }: Family, experiment: Omit<Experiment, "protocol">): number | undefined {
   return count === null ? undefined : experiment[count];
 }
 
-/** The ids of the nodes, in the order of the ring. */
+/** The node ids, in ring order. @throws UsageError if `ring` and `nodes` contradict each other, or the protocol has no ring */
 export function idsOf(
   { protocol, nodes, ring }: Experiment,
   { onRing }: RegistryEntry,
@@ -294,6 +299,7 @@ export function idsOf(
   return ring;
 }
 
+/** @throws UsageError if `ids` does not contain the node */
 export function requireKnown(word: string, ids: readonly NodeId[], node: NodeId): void {
   if (ids.includes(node)) return;
   const known = ids.every((id, place) => id === place) ? `from 0 to ${ids.length - 1}` : `among ${ids.join(", ")}`;

@@ -1,4 +1,4 @@
-/** The result of an exploration, as data and in sentences: its scope and assumptions, what breaks it, waiting nodes, what to try next. */
+/** The report of an exploration, as data and in sentences: scope, assumptions, breaking faults, waiting nodes and advice. */
 import type { CrashNotificationTime } from "../check/model.ts";
 import { handlerNames, isReached } from "../check/reach.ts";
 import { systemFor } from "../check/suite.ts";
@@ -43,7 +43,7 @@ export function explorationReport({ request, answer, seconds }: CheckOutcome) {
   };
 }
 
-/** The counterexample as it stands in a file. */
+/** The counterexample as a trace file. Null if there is none. */
 export function counterexampleTrace({ request, answer }: CheckOutcome): Trace | null {
   if (answer.trace === null) return null;
   const { violation } = answer.trace;
@@ -58,7 +58,7 @@ export function counterexampleTrace({ request, answer }: CheckOutcome): Trace | 
   };
 }
 
-/** What was done in no run, though it is what the algorithm is for. Empty where a run breaks something. */
+/** Sentences about goals of the algorithm that no run reached. Empty if a property is violated. */
 export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer): string[] {
   if (verdict === "violated") return [];
   const { done } = protocolNamed(spec.protocol).family;
@@ -71,13 +71,13 @@ export function missing({ spec }: CheckRequest, { reach, verdict }: CheckAnswer)
   ];
 }
 
-/** Whether nodes could be told of a crash here: by a failure detector among their parts, or by crash notifications. */
+/** Whether nodes can learn of crashes, from a failure detector among their parts or from crash notifications. */
 function hears(spec: CheckRequest["spec"]): boolean {
   const hasDetector = handlerNames(systemFor(spec).protocol).some((each) => /\bdetector\b/.test(each));
   return hasDetector || protocolNamed(spec.protocol).check.crashNotification !== undefined;
 }
 
-/** What left something out. */
+/** Why the search was incomplete. */
 export function whyUnknown({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
   if (ended === "stopped") return "it was stopped before the search was complete";
   if (ended === "memory") return "it reached --max-memory";
@@ -96,7 +96,7 @@ function cutOffBy({ maxDepth, maxInFlight, maxTimeouts }: CheckRequest["spec"]):
   ];
 }
 
-/** Which runs were looked at. */
+/** The runs that were explored, in a phrase. */
 export function scopeOf({ strategy, seed, runs, steps }: CheckRequest): string {
   if (strategy === "bfs") return "every run within the bounds, the shortest first";
   if (strategy === "dfs") return "every run within the bounds, depth first";
@@ -106,7 +106,7 @@ export function scopeOf({ strategy, seed, runs, steps }: CheckRequest): string {
   return `${figure(runs)} ${how} of at most ${figure(steps)} moves, seed ${seed}`;
 }
 
-/** What holds of every run that was looked at: how it begins, the network, timers, faults, and what was left out. */
+/** Assumptions about every explored run: its beginning, network, timers and faults, and the bounds. */
 export function assumptionsOf(request: CheckRequest, { system }: CheckAnswer): string[] {
   const { spec } = request;
   const links = {
@@ -177,7 +177,7 @@ function faults(spec: CheckRequest["spec"], { crashNotifications }: CheckAnswer[
   return `at most ${budgets.join(", ")}${withinStep}${notified}${journal}`;
 }
 
-/** How many faults break it, of `--fewest-faults`. */
+/** The result of `--fewest-faults`: how many faults violate a property. */
 export function breakingFaults({ faults }: CheckAnswer): string[] {
   if (faults === null) return [];
   const { breaking, harmless } = faults;
@@ -189,7 +189,7 @@ export function breakingFaults({ faults }: CheckAnswer): string[] {
   return [`${counted(breaking, fault)} ${breaking === 1 ? "breaks" : "break"} it${proven}`];
 }
 
-/** What to try where the verdict is unknown. */
+/** Advice for an unknown verdict. */
 export function whatNext({ spec, strategy }: CheckRequest, { ended, states }: CheckAnswer): string {
   if (isRandom(strategy))
     return "more --runs or another --seed may find violations; --strategy bfs searches every run, if there are not too many";
@@ -198,13 +198,13 @@ export function whatNext({ spec, strategy }: CheckRequest, { ended, states }: Ch
   return "use fewer nodes or faults for a complete search; --max-depth searches every short run of this system, --strategy pct some long ones";
 }
 
-/** Nodes wait for each other in many states. It is why a run is a counterexample only where something should have happened and nothing more does. */
+/** Whether waiting explains the counterexample. Nodes wait in many states; it matters only if a finite run misses a goal. */
 const isOfWaiting = ({ property, loop, log }: CheckAnswer): boolean =>
   (loop === null || log === null || loop >= log.steps.length) &&
   property?.when !== "always" &&
   property?.when !== "sometimes";
 
-/** Who waits for whom at the end of a counterexample: around a cycle, or for a node that is down. */
+/** The nodes that wait at the end of a counterexample, for each other in a cycle or for a stopped node. */
 export function deadlocks(answer: CheckAnswer): string[] {
   if (answer.log === null || !isOfWaiting(answer)) return [];
   const { standing, waits }: CounterexampleLog = answer.log;

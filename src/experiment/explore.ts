@@ -1,4 +1,4 @@
-/** Explores an experiment, as a whole or as one of several threads that share the work. */
+/** Explores an experiment, on one thread or as one of several threads that share the runs of a random search. */
 import { type Counterexample, counterexample } from "../check/counterexample.ts";
 import {
   explore as breadthFirst,
@@ -19,35 +19,46 @@ import { type CheckRequest, requestFrom } from "./check-request.ts";
 import { type CounterexampleLog, logOf } from "./counterexample-log.ts";
 import { type Experiment, requireOptionsFor } from "./experiment.ts";
 
+/** The progress of an exploration. */
 export interface CheckProgress extends Progress {
+  /** `following`: all states are known, and the search for infinite runs has begun. `shrinking`: a violation was found. */
   readonly phase: "searching" | "following" | "shrinking";
+  /** Completed runs of a random search. Null for `bfs` and `dfs`. */
   readonly runs: number | null;
   readonly memoryBytes: number;
 }
 
+/** The result of an exploration. */
 export interface CheckAnswer {
+  /** `unknown` means that no violation was found but the search was incomplete. It is never a pass. */
   readonly verdict: Exploration<Vocabulary>["verdict"];
+  /** The violated property. Null if none was violated. */
   readonly property: NamedProperty | null;
   readonly checked: readonly NamedProperty[];
-  /** Properties `sometimes` that came true somewhere. */
+  /** The `sometimes` properties that became true in some run. */
   readonly reached: readonly string[];
   readonly states: number;
   readonly transitions: number;
   readonly depth: number;
   readonly runs: number | null;
-  /** Of which run of a random search the counterexample is. */
+  /** The number, from 0, of the violating run of a random search. */
   readonly violatingRun: number | null;
-  /** What ended the search before it was through; null if nothing did. */
+  /** Why the search ended early. Null if it did not. */
   readonly ended: "stopped" | "memory" | null;
   readonly memoryBytes: number;
   readonly log: CounterexampleLog | null;
-  /** Index of the move with which the part begins that repeats for ever; null where none does. */
+  /** The index of the move at which the infinitely repeating part begins. Null for a finite run. */
   readonly loop: number | null;
-  /** Moves before shrinking; null where it was the shortest anyway. */
+  /** The number of moves before shrinking. Null if the counterexample was not shrunk. */
   readonly shrunkFrom: number | null;
+  /** The counterexample as a trace. */
   readonly trace: Counterexample<Vocabulary> | null;
-  /** With `--fewest-faults`: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  /**
+   * With `--fewest-faults`: the number of faults that violates a property, or null; and the highest number that is proven
+   * harmless, −1 if not even a run without faults is.
+   */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
+  /** The events and handlers that the search reached. */
   readonly reach: Reach;
   readonly system: Pick<ExploreOptions<Vocabulary>, "network" | "timers" | "begin"> & {
     readonly crashNotifications: CrashNotificationTime | null;
@@ -56,10 +67,10 @@ export interface CheckAnswer {
 
 export type NamedProperty = Pick<Property<Vocabulary>, "name" | "claim" | "when">;
 
-/** Plain data and shared memory, so that it reaches a thread. */
+/** The work of one thread. Plain data and shared memory, so that it can be sent to a worker. */
 export interface CheckTask {
   readonly request: CheckRequest;
-  /** What the threads of a random search have in common. */
+  /** The run numbers that the threads of a random search share. */
   readonly shared: SharedRuns;
 }
 
@@ -70,13 +81,20 @@ type Found = Exploration<Vocabulary> & {
   readonly faults?: NonNullable<CheckAnswer["faults"]>;
 };
 
-/** Every run within bounds, or many random ones, on this thread. @throws UsageError that names the word which makes no sense */
+/**
+ * Explores every run of an experiment within its bounds, or many random runs, on this thread.
+ * @param mayGoOn called from time to time with the progress; return false to stop the search
+ * @throws UsageError that names the invalid option
+ */
 export function explore(experiment: Experiment, mayGoOn?: (progress: CheckProgress) => boolean): CheckAnswer {
   requireOptionsFor("explore", experiment);
   return answerTo({ request: requestFrom(experiment), shared: ownRuns() }, mayGoOn);
 }
 
-/** Of threads that share a search, those that find a violation in vain answer with a run that is not shrunk. */
+/**
+ * Explores as one of the threads that share a search. It does not shrink its counterexample if another thread found a
+ * violation in an earlier run, because only the earliest one is reported.
+ */
 export function answerTo(
   { request, shared }: CheckTask,
   mayGoOn: (progress: CheckProgress) => boolean = () => true,
@@ -147,7 +165,7 @@ function search(system: System, { request, shared }: CheckTask, mayGoOn: (progre
   });
 }
 
-/** Breadth first finds the shortest; what other searches find may be long. A run with a part that repeats is left as it is. */
+/** Shrinks a violating run. Null if there is nothing to shrink: breadth-first search finds a shortest run, and a run with a repeating part is not shrunk. */
 function shrunk(
   system: System,
   { strategy }: CheckRequest,
@@ -166,7 +184,7 @@ function named({ name, claim, when }: Property<Vocabulary>): NamedProperty {
 
 type Counted = Pick<CheckProgress, "states" | "transitions" | "depth" | "runs" | "memoryBytes">;
 
-/** The violation in the earliest run is the answer, as it is where one thread makes all runs; what was done is summed. */
+/** Combines the answers of all threads. It reports the violation of the earliest run, as one thread would, and adds up the counts. */
 export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAnswer[]): CheckAnswer {
   const earliest = answers.reduce((a, b) => (orderOf(b) < orderOf(a) ? b : a));
   const { protocol } = systemFor(spec);
@@ -186,7 +204,7 @@ export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAn
 
 const orderOf = ({ violatingRun }: CheckAnswer): number => violatingRun ?? Number.POSITIVE_INFINITY;
 
-/** @param parts how far each thread is that has said so. */
+/** @param parts the progress of each thread that has reported */
 export function progressTogether(parts: readonly CheckProgress[]): CheckProgress {
   const isShrinking = parts.some(({ phase }) => phase === "shrinking");
   return { phase: isShrinking ? "shrinking" : "searching", ...countedTogether(parts) };
@@ -205,20 +223,21 @@ function countedTogether(parts: readonly Counted[]): Counted {
   };
 }
 
-/** The number of the next run, and the lowest of a run that violates something. */
+/** The number of the next run, and the lowest number of a violating run. */
 export type SharedRuns = Int32Array;
 
 const NEXT = 0;
 const LOWEST = 1;
 const NONE = 2 ** 31 - 1;
 
+/** Run numbers in shared memory, for several threads. */
 export function sharedRuns(): SharedRuns {
   const shared = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   shared[LOWEST] = NONE;
   return shared;
 }
 
-/** Those of one thread alone: a page that nobody isolates has no shared memory. */
+/** Run numbers for one thread. Pages without cross-origin isolation have no shared memory. */
 export function ownRuns(): SharedRuns {
   const own = new Int32Array(2);
   own[LOWEST] = NONE;
@@ -226,8 +245,8 @@ export function ownRuns(): SharedRuns {
 }
 
 /**
- * The numbers that are left, as they are asked for. Who leaves off before the end leaves none to the others: all lower
- * ones have been taken, and their runs are made to the end, so what one thread would have found first is found.
+ * Takes the remaining run numbers, one at a time. A thread that stops early, because it found a violation, leaves none to the
+ * others. All lower numbers are taken by then and their runs are completed, so the earliest violation is still found.
  */
 export function* sharedNumbers(shared: SharedRuns, runs: number): Iterable<number> {
   const take = (): number => Atomics.add(shared, NEXT, 1);
@@ -238,6 +257,7 @@ export function* sharedNumbers(shared: SharedRuns, runs: number): Iterable<numbe
   }
 }
 
+/** Lowers the number of the earliest violating run to `run`, unless it is lower already. */
 export function noteViolated(shared: SharedRuns, run: number): void {
   let seen = Atomics.load(shared, LOWEST);
   while (run < seen) {
@@ -247,5 +267,5 @@ export function noteViolated(shared: SharedRuns, run: number): void {
   }
 }
 
-/** Whether no violation in an earlier run is known. */
+/** Whether no earlier run is known to violate something. */
 const isLowest = (shared: SharedRuns, run: number): boolean => Atomics.load(shared, LOWEST) >= run;

@@ -1,4 +1,4 @@
-/** A trace file as a run of its protocol: what ran, and how everything stood at some point. */
+/** A trace file as a run of its protocol: the protocol that ran, the properties it met, and its state at any point. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { NodeId, Vocabulary } from "../core/protocol.ts";
 import { type BehaviourName, byzantine, type NamedBehaviour, onProcesses } from "../protocols/byzantine.ts";
@@ -12,10 +12,10 @@ import type { ReplayFinding } from "../trace/watcher.ts";
 import { spans } from "./paragraph.ts";
 import type { Read } from "./written-values.ts";
 
-/** A point of a run: a time in milliseconds as the axis of the trace has it, or after so many entries. */
+/** A point of a run: a time in milliseconds on the axis of the trace, or a number of entries. */
 export type Point = { readonly ms: number } | { readonly entries: number };
 
-/** `1500`, or `#57` for the first 57 entries. @throws UsageError */
+/** Parses a point: `1500` for milliseconds, or `#57` for the first 57 entries. @throws UsageError for any other text */
 export function point(expected = "milliseconds, or #57 for the first 57 entries"): Read<Point> {
   return (text, word) => {
     if (/^#\d{1,9}$/.test(text)) return { entries: Number(text.slice(1)) };
@@ -24,7 +24,7 @@ export function point(expected = "milliseconds, or #57 for the first 57 entries"
   };
 }
 
-/** The protocol in the form that ran. @throws UsageError where the registry does not have it. */
+/** The protocol in the form that ran. @throws UsageError if the registry does not have it */
 export function protocolOf({ protocol, form, variant, options, byzantine: liars = {} }: TraceHeader): AnyProtocol {
   if (protocol === "services")
     throw new UsageError(
@@ -38,7 +38,7 @@ export function protocolOf({ protocol, form, variant, options, byzantine: liars 
   return behaviours.length === 0 ? honest : byzantine(honest, new Map(behaviours));
 }
 
-/** How many entries come before a point. @throws UsageError for more than there are. */
+/** The number of entries before a point. @throws UsageError if the point is beyond the last entry */
 function entriesUntil({ header, entries }: Trace, until: Point): number {
   if ("entries" in until) {
     if (until.entries <= entries.length) return until.entries;
@@ -49,6 +49,7 @@ function entriesUntil({ header, entries }: Trace, until: Point): number {
   return next === -1 ? entries.length : next;
 }
 
+/** Replays a trace up to a point, or as a whole. */
 export function replayed(
   trace: Trace,
   until: Point | undefined,
@@ -57,7 +58,7 @@ export function replayed(
   const { header, entries } = trace;
   const known = beginningOf(header);
   if (until === undefined) return replay(protocol, header.nodes, entries as never[], known);
-  // Nothing is known of what comes after the last entry: timers would have run out.
+  // The recording does not cover the time after the last entry, in which timers would have fired.
   const last = entries.at(-1)?.at ?? 0;
   const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
   return replay(protocol, header.nodes, entries as never[], {
@@ -70,7 +71,7 @@ export function replayed(
 /** Entries between two calls of `continues`. */
 const CHECKED_ENTRIES = 1_000;
 
-/** The same for the whole trace, until `continues` returns false: what holds until there is `unknown` then. */
+/** Checks the properties of a whole trace. If `continues` returns false, those not yet violated become `unknown`. */
 export function checkedWithin(
   { header, entries }: Trace,
   continues: (entries: number) => boolean,
@@ -92,11 +93,11 @@ export function checkedWithin(
 
 const beginningOf = ({ madeBy, states = {} }: TraceHeader) => ({ hasRealSignatures: madeBy === "cluster", states });
 
-/** For looking at many points: properties are left out. */
+/** Replays to many points of a trace, without checking properties. */
 export const momentsOf = ({ header, entries }: Trace): ReplayMoments<Vocabulary> =>
   new ReplayMoments<Vocabulary>(protocolOf(header), header.nodes, entries as never[], beginningOf(header));
 
-/** A run may be continued several times at one moment: each time its messages get ids of their own. */
+/** A mark for the message ids of a continuation. It is unused so far, even if the run was continued at this moment before. */
 function freshMark(at: number, entries: Trace["entries"]): string {
   const marks = new Set(entries.flatMap((entry) => (entry.kind === "send" ? [/@.*-/.exec(entry.id)?.[0] ?? ""] : [])));
   let mark = `@${at}-`;
@@ -104,18 +105,19 @@ function freshMark(at: number, entries: Trace["entries"]): string {
   return mark;
 }
 
+/** The state of a recorded run at some point, from which a simulation can continue. */
 export interface RecordedPoint {
   readonly header: TraceHeader;
   readonly protocol: AnyProtocol;
   readonly snapshot: Snapshot<Vocabulary>;
-  /** What times are counted from, in the time of the snapshot. */
+  /** The time that the axis of the trace counts from, on the clock of the snapshot. */
   readonly origin: number;
 }
 
 /**
- * How everything stood at a point of a recording, for a simulation to go on from.
- * @param file where the recording was read, for errors
- * @throws UsageError where the recording does not tell that, since entries are missing or are of something else.
+ * Returns the state at a point of a recording, so that a simulation can continue from there.
+ * @param file the path of the recording, for error messages
+ * @throws UsageError if that state is unknown, because entries are missing or belong to another protocol
  */
 export function snapshotFrom(trace: Trace, file: string, until: Point): RecordedPoint {
   const last = (trace.entries.at(-1)?.at ?? 0) - originOf(trace.header, trace.entries);
@@ -140,11 +142,11 @@ export function snapshotFrom(trace: Trace, file: string, until: Point): Recorded
   };
 }
 
-/** As a header has them. */
+/** The Byzantine nodes as a field of a trace header. Empty if there are none. */
 export const liarsIn = (byzantine: NonNullable<TraceHeader["byzantine"]> = {}): Pick<TraceHeader, "byzantine"> =>
   Object.keys(byzantine).length === 0 ? {} : { byzantine };
 
-/** The first line of what is recorded of real processes. */
+/** The header of a trace that real processes record. */
 export function recordingHeader(
   protocol: string,
   nodes: readonly NodeId[],
@@ -181,14 +183,14 @@ export function replayReport(
   };
 }
 
-/** Why the recording does not show that all properties hold; null where it does. */
+/** Why the recording does not show that all properties hold. Null if it does. */
 export function notShown({ findings, verdict }: Pick<Replay<Vocabulary>, "findings" | "verdict">): string | null {
   const violated = findings.flatMap((each) => (each.verdict === "violated" ? [each.property.name] : []));
   if (violated.length > 0) return `violated: ${violated.join(", ")}`;
   return verdict === "unknown" ? "the recording does not show it (not a pass)" : null;
 }
 
-/** A counterexample that never ends is cut off in a file, which its header says. */
+/** A note for an infinite counterexample: the file contains its repeating part only once, and the header marks where it begins. */
 export function repetition(
   { header: { violation } }: Trace,
   property: string,
@@ -200,7 +202,7 @@ export function repetition(
     : "";
 }
 
-/** Entries are handed over a few times a second, so what a process does just before it is killed stays with it. */
+/** A warning for crashed processes: entries are sent every 20 ms, so the last ones before a kill may be missing. */
 export function lostMoments({ header, entries }: Trace): string[] {
   const crashed = new Set(entries.flatMap(({ kind, node }) => (kind === "crash" ? [node] : [])));
   if (header.madeBy !== "cluster" || crashed.size === 0) return [];

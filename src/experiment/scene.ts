@@ -1,4 +1,4 @@
-/** A run at one of its moments, as headlines are made of it. */
+/** A run at one moment: the state and events from which headlines are made. */
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed, rowsOf, type Scene } from "../protocols/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";
@@ -6,11 +6,11 @@ import type { Trace } from "../trace/file.ts";
 import { type Presented, presented } from "../trace/presented.ts";
 import { type Standing, type Standings, standingAfter, standingsBefore } from "../trace/standing.ts";
 
-/** After the first `count` entries. */
+/** The scene after the first `count` entries. */
 export const sceneAt = (nodes: readonly NodeId[], entries: readonly TraceEntry[], count = entries.length): Scene =>
   new Scenes(nodes, entries).at(count);
 
-/** Entries from one moment that is kept to the next. */
+/** The number of entries between two saved moments. */
 const APART = 500;
 
 interface Kept {
@@ -19,12 +19,12 @@ interface Kept {
   readonly sent: number;
 }
 
-/** A run of which many moments are asked for: it is gone through once, and then a little for each. */
+/** The scenes of a run at many moments. It reads the run once and then replays at most `APART` entries per moment. */
 export class Scenes {
   readonly #entries: readonly TraceEntry[];
   readonly #kept: Kept[];
   readonly #events: Scene["events"];
-  /** How many entries there are up to each event, with it. Ascends. */
+  /** The number of entries up to and including each event, ascending. */
   readonly #countAtEvent: readonly number[];
 
   constructor(nodes: readonly NodeId[], entries: readonly TraceEntry[]) {
@@ -36,7 +36,7 @@ export class Scenes {
     this.#countAtEvent = events.map(({ count }) => count);
   }
 
-  /** After the first `count` entries. */
+  /** The scene after the first `count` entries. */
   at(count: number): Scene {
     const shown = [...this.#after(count).standings].map(([node, standing]) => ({ node, ...standing }));
     const events = this.#events.slice(0, countUpTo(this.#countAtEvent, count));
@@ -61,7 +61,7 @@ export class Scenes {
   }
 }
 
-/** How many of numbers that ascend are at most `limit`. */
+/** Counts the numbers that are at most `limit`, by binary search. */
 function countUpTo(ascending: readonly number[], limit: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -72,7 +72,7 @@ function countUpTo(ascending: readonly number[], limit: number): number {
   return low;
 }
 
-/** @throws UsageError for a recording of what is not in the registry. */
+/** The trace with the presentation of its protocol. @throws UsageError if the registry does not have the protocol */
 export function asShown(trace: Trace): Presented {
   const { protocol, nodes, options } = trace.header;
   const { presentation } = protocolNamed(protocol);

@@ -1,4 +1,4 @@
-/** Simulates experiments, one run or several, in slices: their driver can show how far they are, and stop them. */
+/** Simulates experiments, one run or several, in slices, so that the caller can show progress and stop a run. */
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { Cost, NodeId } from "../core/protocol.ts";
 import { type Family, hasToStart, type Outcome, protocolNamed, variantNamed } from "../protocols/index.ts";
@@ -24,46 +24,49 @@ import type { Result } from "./scenario/result.ts";
 import { type Cast, cast, type Progress, playScenario, runScenario } from "./scenario/run.ts";
 import { askWords, type Scenario, type ScenarioSource, scenarioSchema } from "./scenario/schema.ts";
 
-/** One run. @throws UsageError that names the word which makes no sense */
+/**
+ * Simulates one run of an experiment and returns its result.
+ * @throws UsageError that names the invalid option
+ */
 export function simulate(experiment: Experiment): Result {
   requireOptionsFor("simulate", experiment);
   return runScenario(scenarioOf(experiment));
 }
 
-/** Looking at every node after every step would take longer than all the rest with more. */
+/** With more nodes, checking the properties after every step would take longer than the rest of the run. */
 const WATCHED_NODES = 1_000;
 
 export interface Play {
   readonly see?: (entry: TraceEntry) => void;
-  /** Told of each step of the scenario that is taken, and when. */
+  /** Called for each step of the scenario that is taken, with the virtual time. */
   readonly took?: (step: Scenario["steps"][number], atMs: number) => void;
-  /** Keeps what is drawn. */
+  /** Stores the random draws of the run. */
   readonly draws?: Draws;
-  /** Leaves messages out of the count that never arrived. */
+  /** Counts only messages that arrived. */
   readonly deliveredOnly: boolean;
 }
 
-/** A scenario, and who plays in it. */
+/** A scenario with its cast: the protocol and the nodes that it runs with. */
 export interface Staged extends ParsedScenario {
   readonly cast: Cast;
   /** The point of a recording that it continues from. */
   readonly from: RecordedPoint | null;
 }
 
-/** @throws UsageError */
+/** @throws UsageError if the protocol refuses the scenario's options */
 export function staged(parsed: ParsedScenario): Staged {
   return { ...parsed, cast: cast(parsed.scenario), from: null };
 }
 
-/** The words that a recording answers by itself. */
+/** The options that a recording determines. */
 const ofRecordings = ["nodes", "ring", "protocol", "variant", "options", "started"] as const;
 
 type Continuation = Omit<Experiment, "protocol" | "until"> & { readonly protocol?: string; readonly until?: Point };
 
 /**
- * A recording that continues differently, from the point that `until` names.
- * @param file where the recording was read, for errors
- * @throws UsageError that names the word
+ * Continues a recording in a different way, from the point that `until` names.
+ * @param file the path of the recording, for error messages
+ * @throws UsageError that names the invalid option
  */
 export function continued(trace: Trace, file: string, { until, ...words }: Continuation): Staged {
   const stray = ofRecordings.find((word) => words[word] !== undefined);
@@ -82,10 +85,10 @@ export function continued(trace: Trace, file: string, { until, ...words }: Conti
   return { scenario, place: () => file, cast: { ...cast({ ...scenario, options: {} }, protocol), options }, from };
 }
 
-/** Yields how far it has come, and takes whether to go on. */
+/** Yields its progress. The caller passes whether to continue to `next()`. */
 export type Slices<P, T> = Generator<P, T, boolean>;
 
-/** Null if it was stopped. */
+/** Runs the scenario. Returns null if the caller stopped it. */
 export function* play(
   { scenario, place, cast, from }: Staged,
   { see, took, draws, deliveredOnly }: Play,
@@ -111,7 +114,7 @@ export function* play(
   }
 }
 
-/** What several runs came to. */
+/** The results of several runs, with the seeds that violated something. */
 export interface Summary {
   readonly protocol: string;
   readonly nodes: number;
@@ -128,7 +131,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** The same scenario with one seed after the other. It yields how many runs are done; stopped, it sums those up. */
+/** Runs a scenario with consecutive seeds and yields the number of completed runs. If stopped, it summarizes those. */
 export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<number, Summary> {
   const { seed, protocol } = staged.scenario;
   const most = MAX_SEED - runs + 1;
@@ -162,7 +165,7 @@ export function* playSeveral(staged: Staged, runs: number, how: Play): Slices<nu
   };
 }
 
-/** The names of violated properties, and of expectations that are not met. */
+/** The names of violated properties and of unmet expectations. Violations that the scenario expects are not failures. */
 export function failuresOf({ properties, expectations }: Result): string[] {
   const unmet = expectations.filter(({ passed }) => !passed);
   if (unmet.length === 0) return [];
@@ -177,19 +180,22 @@ function spreadOf(values: readonly number[]): Spread {
   return { min: at(0), median: at(0.5), max: at(1) };
 }
 
-/** All but the protocol, where that is known. */
+/** The options of an experiment whose protocol is already known. */
 type Words = Omit<Experiment, "protocol">;
 
 const DEFAULT_NODES = 5;
-/** What has periodic timers never comes to rest: a run that begins with starting nodes ends here. */
+/** The end of runs in which all nodes start at time 0, because protocols with periodic timers are never idle. */
 const DEFAULT_UNTIL_MS = 10_000;
-/** What waits for nodes that are down may send again for ever: a run that could come to rest ends here if it has not. */
+/** The end of other runs if they are not idle before: a node may retransmit forever to a stopped node. */
 const RESTS_WITHIN_MS = 600_000;
-/** Of a large ring or of slow links more is waited for: so many delays for each node and each time it is used. */
+/** Runs on large rings or slow links may take longer: this many message delays per node and use. */
 const DELAYS_PER_USE = 10;
 const DEFAULT_DELAY_MS = 10;
 
-/** @throws UsageError that names the word. */
+/**
+ * Returns the scenario of a simulated run of this experiment, with all defaults filled in.
+ * @throws UsageError that names the invalid option
+ */
 export function scenarioOf(words: Experiment): Scenario {
   const { protocol } = words;
   const entry = protocolNamed(protocol);
@@ -217,13 +223,13 @@ export function scenarioOf(words: Experiment): Scenario {
       (isStarted ? DEFAULT_UNTIL_MS : restsWithin(words, ids.length * (timesOf(entry.family, words) ?? 1))),
   };
   const scenario = scenarioSchema.parse(source);
-  cast(scenario); // Which refuses options that the protocol does not know.
+  cast(scenario); // Throws for options that the protocol does not have.
   return scenario;
 }
 
 /**
- * The scenario of a recording that continues from some point: the nodes of `crash` crash there, and initiators begin there.
- * @throws UsageError that names the word
+ * The scenario that continues a recording from a snapshot. The nodes of `crash` crash at that point, and initiators act from there.
+ * @throws UsageError that names the invalid option
  */
 export function continuationOf(
   { header, snapshot }: Pick<RecordedPoint, "header" | "snapshot">,
@@ -253,7 +259,7 @@ export function continuationOf(
   } satisfies ScenarioSource);
 }
 
-/** Where a run ends that begins at time 0. @throws UsageError for a number of entries, which a recording has */
+/** The end of a run that begins at time 0. @throws UsageError for a number of entries, which only recordings have */
 export function endOf(until: Point | undefined): { until?: number } {
   if (until === undefined) return {};
   if ("ms" in until && until.ms > 0) return { until: until.ms };
@@ -291,7 +297,7 @@ function workload(family: Family, words: Words, ids: readonly NodeId[], isBusy: 
   const down = new Set(words.crash);
   const given = words[verb];
   const times = timesOf(family, words);
-  if (given === undefined && times === undefined && isBusy) return []; // They have something to do as it is.
+  if (given === undefined && times === undefined && isBusy) return []; // The nodes are busy without requests.
   requireUp(`--${verb}`, given, ids, down);
   requireUp("--vote-no", words.voteNo, ids, down);
   const lowest = ids.reduce((low, id) => (down.has(id) || id > low ? low : id), Number.POSITIVE_INFINITY);
@@ -323,7 +329,7 @@ export function simulationReport({ scenario, cast }: Staged, result: Result) {
   return name === protocol ? run : { ...run, scenario: name, expectations };
 }
 
-/** The first line of its trace. */
+/** The header of the run's trace file. */
 export function simulatedHeader({ scenario, cast, from }: Staged, { properties }: Result): TraceHeader {
   const violated = properties
     .filter(({ verdict }) => verdict === "violated")
@@ -344,7 +350,7 @@ export function simulatedHeader({ scenario, cast, from }: Staged, { properties }
   };
 }
 
-/** What is not as it should be, in a sentence; null where all is. */
+/** Summarizes the unmet expectations in a sentence. Null if all are met. */
 export function disappointment({ expectations }: Pick<Result, "expectations">): string | null {
   const unmet = expectations.filter(({ passed }) => !passed);
   const [first] = unmet;
@@ -355,7 +361,7 @@ export function disappointment({ expectations }: Pick<Result, "expectations">): 
     : `${unmet.length} of ${expectations.length} expectations not met, first ${first.what}`;
 }
 
-/** Equal values with the nodes that have them, in the order of the first of each. */
+/** Groups nodes by equal values, in the order of the first node of each group. */
 export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes: NodeId[] }[] {
   const groups = new Map<string, { value: T; nodes: NodeId[] }>();
   for (const [id, value] of Object.entries(byNode)) {
@@ -367,14 +373,14 @@ export function alike<T>(byNode: Readonly<Record<NodeId, T>>): { value: T; nodes
   return [...groups.values()];
 }
 
-/** Whether the messages are those of an algorithm that came to its end with nothing in its way but nodes that were down. */
+/** Whether the algorithm terminated without any fault except nodes that were down from the beginning. */
 function isUndisturbed({ network, byzantine, steps }: Scenario, { isOver }: Result): boolean {
   const { lossRate = 0, duplicateRate = 0, links = [] } = network;
   const isCalm = lossRate === 0 && duplicateRate === 0 && links.length === 0 && Object.keys(byzantine).length === 0;
   return isOver && isCalm && steps.every((step) => askWords.some((word) => step[word] !== undefined));
 }
 
-/** How often the algorithm was used, where the book counts the messages of one use: entries and multicasts. Otherwise 1. */
+/** The number of entries or multicasts, for which the book counts messages per use. 1 for other algorithms and disturbed runs. */
 export function usesIn(scenario: Scenario, result: Result): number {
   return isUndisturbed(scenario, result) ? usesOf(result.outcome) : 1;
 }
@@ -384,7 +390,7 @@ function usesOf(outcome: Outcome): number {
   return "delivered" in outcome ? new Set(Object.values(outcome.delivered).flat()).size : 1;
 }
 
-/** Counts of the literature to compare with, each for the case that it is of: which of them ran is for the reader to say. */
+/** Message counts from the literature, each with its case (best, worst…). The reader decides which case the run was. */
 export function publishedCosts(
   costs: readonly Cost[],
   nodes: number,

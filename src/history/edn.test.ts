@@ -57,7 +57,7 @@ describe("EDN", () => {
     ["[".repeat(100), "line 1, column 66: expected at most 64 forms in each other, got more"],
     ["#a ".repeat(100), "expected at most 64 forms in each other, got more"],
     ["#_".repeat(80), "expected at most 64 forms in each other, got more"],
-  ])("%j is refused", (text, message) => {
+  ])("%j is rejected", (text, message) => {
     expect(() => values(text)).toThrow(message);
   });
 });

@@ -3,6 +3,7 @@ import { UsageError, unexpected } from "../core/errors.ts";
 import { canonical, equal } from "../core/plain.ts";
 import type { Operation, Process, Value } from "./history.ts";
 
+/** The sequential behavior of one kind of object, for checking histories. */
 // Methods instead of function properties, so that a `Model<State>` is assignable to `Model` for callers that only pass on its
 // states.
 export interface Model<State = unknown> {
@@ -25,6 +26,7 @@ export interface Model<State = unknown> {
   show(state: State): string;
 }
 
+/** One operation of a model. */
 export interface ModelCall<State> {
   /** Returns an error in the argument or the result. Null if there is none. */
   problem?(operation: Operation): string | null;

@@ -12,6 +12,7 @@ import type { Effect, Finding, Unknown } from "./check.ts";
 import type { Operation, Process, Remark } from "./history.ts";
 import { show, showValue } from "./model.ts";
 
+/** Options of `drawText`. */
 export interface PictureOptions {
   /** The name of the model, for the title. */
   readonly model: string;

@@ -81,6 +81,7 @@ const isDeeperThan = (depth: number, value: unknown): boolean =>
   value !== null &&
   (depth === 0 || Object.values(value).some((inner) => isDeeperThan(depth - 1, inner)));
 
+/** Options for reading a history. */
 export interface ReadingOptions {
   /** Whether every value is `[key value]`, as Jepsen's `independent` writes it. Otherwise the field `key` names the object. */
   readonly keyed?: boolean;

@@ -20,6 +20,7 @@ export type GroupEntry =
   | { readonly delivered: GroupDelivery }
   | { readonly ejected: true };
 
+/** The delivery of a message at a node. */
 export interface GroupDelivery {
   readonly id: string;
   readonly from: NodeId;
@@ -36,6 +37,7 @@ export interface Sending {
   readonly after?: Readonly<Record<string, number>>;
 }
 
+/** The delivery orders to check, in addition to virtual synchrony. */
 export interface GroupOrders {
   /** Whether each sender's messages must come in the order of their numbers, without gaps. */
   readonly fifo?: boolean;
@@ -48,6 +50,7 @@ export interface GroupOrders {
   readonly sending?: "fifo" | "causal" | undefined;
 }
 
+/** A violation in a recording. */
 export interface GroupViolation {
   readonly rule:
     | "agreement on views"
@@ -261,7 +264,7 @@ function noteDifferences(view: number, { went, stays }: Company, isTotal: boolea
         note("virtual synchrony", `${missed.join("; ")}, in view ${view}, from which both went ${went}`);
     }
     if (!isTotal) continue;
-    // A node that is behind will deliver what the other has, in its place: so far, it has left nothing out.
+    // A node that is behind still delivers the other's messages later, in order: it has skipped nothing so far.
     const areThere = went === null && !first.hasCrashed && !other.hasCrashed;
     const left = areThere ? first.delivered : first.delivered.filter(({ id }) => has.has(id));
     const right = areThere ? other.delivered : other.delivered.filter(({ id }) => had.has(id));

@@ -45,7 +45,7 @@ function electionHeadline(words: Spans): Presentation["headline"] {
       return sentence(scene, leaders.length === 0 ? who : `${who}, while ${leaders[0]} leads`);
     }
     if (leaders.length === 0)
-      return sentence(scene, isFresh(scene) ? "nobody has called an election yet" : leaderless(up));
+      return sentence(scene, isFresh(scene) ? "no election has started yet" : leaderless(up));
     const [leader] = leaders;
     const strays = idsOf(up.filter(({ view }) => view?.leader !== leader));
     const rest = strays.length === 0 ? "" : `; ${list(strays)} ${verb(strays, "does", "do")} not follow it`;
@@ -63,8 +63,8 @@ function isFresh({ nodes, events }: Scene): boolean {
 
 function leaderless(up: readonly ShownNode[]): string {
   const followed = [...new Set(up.flatMap(({ view }) => (typeof view?.leader === "number" ? [view.leader] : [])))];
-  if (followed.length === 0) return "nobody leads yet";
-  return `nobody leads, though ${list(followed)} ${verb(followed, "is", "are")} still followed`;
+  if (followed.length === 0) return "no node leads yet";
+  return `no node leads, but ${list(followed)} ${verb(followed, "is", "are")} still followed`;
 }
 
 /** The prefix `term 3: `: the term of the given node. Empty if no such node is up. */
@@ -77,9 +77,9 @@ function mutexHeadline(words: Spans): Presentation["headline"] {
   return (scene) => {
     const inside = among(upIn(scene), words, "inside");
     const waiting = among(upIn(scene), words, "waiting");
-    const who = inside.length === 0 ? "nobody is inside" : `${nodesIn(inside)} ${verb(inside, "is", "are")} inside`;
+    const who = inside.length === 0 ? "no node is inside" : `${nodesIn(inside)} ${verb(inside, "is", "are")} inside`;
     const waits = waiting.length === 0 ? "" : `; ${list(waiting)} ${verb(waiting, "waits", "wait")}`;
-    const nobody = inside.length === 0 && waiting.length === 0 ? ", and nobody waits" : "";
+    const nobody = inside.length === 0 && waiting.length === 0 ? ", and no node waits" : "";
     return sentence(scene, `${who}${waits}${nobody}`);
   };
 }
@@ -96,7 +96,7 @@ const multicastHeadline: Presentation["headline"] = (scene) => {
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
   const holding = idsOf(upIn(scene).filter(({ view }) => (view?.held?.length ?? 0) > 0));
   const holders = holding.length === counts.length && holding.length > 2 ? "all" : list(holding);
-  const held = holding.length === 0 ? "" : `; ${holders} ${verb(holding, "holds", "hold")} something back`;
+  const held = holding.length === 0 ? "" : `; ${holders} ${verb(holding, "holds", "hold")} back messages`;
   if (sent === 0 && most <= 0) return sentence(scene, `nothing is delivered yet${held}`);
   const many = least === most ? `each node has delivered ${most}` : `the nodes have delivered ${least} to ${most}`;
   const of = sent === 0 ? "" : ` of ${sent}`; // Without a workload, the number of messages sent may be unknown.
@@ -117,7 +117,7 @@ function consensusHeadline(words: Spans): Presentation["headline"] {
     const doubt = among(upIn(scene), words, "waiting");
     const waits = doubt.length === 0 ? "" : `; ${list(doubt)} ${verb(doubt, "is", "are")} in doubt`;
     const decided = [...values].filter(([, nodes]) => nodes.size > 0);
-    if (decided.length === 0) return sentence(scene, `nobody has decided yet${waits}`);
+    if (decided.length === 0) return sentence(scene, `no node has decided yet${waits}`);
     const parts = decided.map(([value, nodes]) => {
       const who = nodes.size === scene.nodes.length ? "all nodes" : nodesIn([...nodes].toSorted((a, b) => a - b));
       return `${who} ${nodes.size === 1 ? "has" : "have"} decided “${value}”`;
@@ -145,7 +145,7 @@ function logHeadlineWith(words: Spans, progress: (scene: Scene) => string): Pres
         ? `${termOf(words, up, leader.node)}node ${leader.node} leads${stale}`
         : electing.length > 0
           ? `${nodesIn(electing)} ${verb(electing, "holds", "hold")} an election`
-          : "nobody leads";
+          : "no node leads";
     return sentence(scene, `${who}; ${progress(scene)}`);
   };
 }
@@ -168,7 +168,7 @@ const decidedAt = (nodes: Scene["nodes"]): number[] =>
 
 function hardlyDecided([most = 0]: readonly number[]): string {
   return most > 0
-    ? `${most === 1 ? "an entry is" : `${most} entries are`} decided, and few know it`
+    ? `${most === 1 ? "an entry is" : `${most} entries are`} decided, but few nodes know it`
     : "nothing is decided yet";
 }
 
@@ -185,7 +185,7 @@ const membershipHeadline: Presentation["headline"] = (scene) => {
     .map(([node, by]) => [node, [...by].filter((each) => up.has(each)).toSorted((a, b) => a - b)] as const)
     .filter(([, by]) => by.length > 0)
     .map(([node, by]) => `node ${node} is suspected by ${list(by)}`);
-  return sentence(scene, parts.length === 0 ? "nobody is suspected" : parts.join("; "));
+  return sentence(scene, parts.length === 0 ? "no node is suspected" : parts.join("; "));
 };
 
 /** For elections with several leaders, each with its own followers. */

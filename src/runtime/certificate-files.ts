@@ -76,7 +76,7 @@ export class CertificateRenewal<P extends Pems> {
       }
       this.#noteEnd(found);
     } catch (error) {
-      const text = `the certificate files cannot be used, and the certificate of before goes on: ${(error as Error).message}`;
+      const text = `cannot use the new certificate files, so the previous certificate remains in use: ${(error as Error).message}`;
       log.once("certificate-not-renewed", text, { event: "certificate-not-renewed" });
     } finally {
       this.#isLooking = false;

@@ -10,7 +10,7 @@ const from = (folder: string): string => {
 };
 afterEach(() => vi.restoreAllMocks());
 
-test("a page is named by its path from where the program runs, or whole if that is far away", () => {
+test("a page is named by its path relative to the working directory, or absolute if far away", () => {
   expect(from(root)).toBe(join("docs", "recovery.md"));
   expect(from(join(root, "docs"))).toBe("recovery.md");
   expect(from(join(root, "examples"))).toBe(join("..", "docs", "recovery.md"));

@@ -97,7 +97,7 @@ describe("delays", () => {
       { pareto: 1 },
       'expected delayMs to be milliseconds, [least, most], { normal } or { logNormal }, got {"pareto":1}',
     ],
-  ])("refuses %j", (delay, complaint) => {
+  ])("rejects %j", (delay, complaint) => {
     expect(() => sampler(delay as Delay, random(1), "delayMs")).toThrow(complaint);
   });
 });
@@ -136,7 +136,7 @@ describe("a timer", () => {
     [Number.POSITIVE_INFINITY, "Infinity"],
     [[10, 1], '"10 to 1"'],
     [[0, Number.POSITIVE_INFINITY], '"0 to Infinity"'],
-  ])("of %j is refused", (duration, got) => {
+  ])("of %j is rejected", (duration, got) => {
     const { sim } = waiting(duration);
     const expected = `expected the duration of bell to be finite milliseconds of 0 or more, or a range of them, least first, got ${got} (node 0, start, at 0 ms, seed 1)`;
     expect(() => sim.start(0)).toThrow(new InvariantViolation("bad-timer", expected));

@@ -409,7 +409,7 @@ describe("the options of a simulation", () => {
       { protocol: "bully" },
       'expected protocol of simulation() to be a protocol: an object with a name, init() and properties, got "bully"',
     ],
-  ])("are refused: %j", (options, complaint) => {
+  ])("are rejected: %j", (options, complaint) => {
     const refused = expect(() => stage(2, options as never));
     refused.toThrow(UsageError);
     refused.toThrow(complaint);

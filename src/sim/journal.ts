@@ -17,6 +17,7 @@ export type JournalFate =
    */
   | "corrupted";
 
+/** A journal's fate in a crash. */
 export interface CrashFate {
   readonly journal: JournalFate;
   /** The index of the damaged record in a corrupted journal, from 0. Default: the seed decides. */

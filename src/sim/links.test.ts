@@ -250,7 +250,7 @@ describe("a wrong link", () => {
     [{ lossRate: "often" }, 'expected the link from 0 to 1.lossRate to be a number from 0 to 1, got "often"'],
     [{ bytesPerMs: 0 }, "expected the link from 0 to 1.bytesPerMs to be a number > 0, got 0"],
     [{ lossrate: 1 }, "expected the link from 0 to 1.lossrate to be absent, got 1"],
-  ])("%j is refused", (model, complaint) => {
+  ])("%j is rejected", (model, complaint) => {
     expect(() => stage({}).sim.setLink(0, 1, model)).toThrow(complaint);
   });
 });
@@ -313,7 +313,7 @@ describe("partitions", () => {
       { shape: "star" } as unknown as PartitionShape,
       `expected the partition's shape to be one-way, bridge or majority-ring, got "star"`,
     ],
-  ])("refuses, for %i nodes, %j", (count, shape, complaint) => {
+  ])("rejects, for %i nodes, %j", (count, shape, complaint) => {
     expect(() => intoShape(count, shape, same)).toThrow(complaint);
   });
 

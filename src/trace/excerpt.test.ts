@@ -77,7 +77,7 @@ describe("an excerpt of a trace", () => {
     [{ from: 41 }, "expected the beginning to be at most 40 ms, when the trace ends, got 41"],
     [{ to: -1 }, "expected the end to be at least 0 ms, when the trace begins, got -1"],
     [{ nodes: [2] }, "expected the node to be one of 0, 1, got 2"],
-  ])("that is none is refused: %j", (selection, sentence) => {
+  ])("is rejected if invalid: %j", (selection, sentence) => {
     expect(() => part(selection)).toThrow(sentence);
   });
 });

@@ -94,7 +94,7 @@ describe("a damaged trace file", () => {
       written({ at: 0, node: 0, kind: "start", clock: { 0: -1 } }),
       'line 2: expected clock to be counts by node, got {"0":-1}',
     ],
-  ])("is refused by line and field: %#", (text, sentence) => {
+  ])("is rejected by line and field: %#", (text, sentence) => {
     expect(refusal(text)).toMatch(sentence);
   });
 

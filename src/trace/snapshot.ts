@@ -5,6 +5,7 @@
 import type { MessageOf, NodeId, RecordOf, StateOf, TimerOf, Vocabulary } from "../core/protocol.ts";
 import type { MessageId } from "./entry.ts";
 
+/** The state of a run at one moment. */
 export interface Snapshot<V extends Vocabulary> {
   /** In milliseconds, in the time of the trace. */
   readonly at: number;
@@ -16,6 +17,7 @@ export interface Snapshot<V extends Vocabulary> {
   readonly idMark?: string;
 }
 
+/** The state of one node. */
 export interface NodeSnapshot<V extends Vocabulary> {
   readonly id: NodeId;
   /** Null if the node is down. */
@@ -35,6 +37,7 @@ interface Ordered {
   readonly order?: number;
 }
 
+/** A message that has been sent and has not arrived. */
 export interface MessageInFlight<V extends Vocabulary> extends Ordered {
   readonly id: MessageId;
   readonly from: NodeId;

@@ -1,5 +1,5 @@
 /**
- * Everyone can tell the page's colors apart: with normal sight and without each of the three kinds of cones, in light and
+ * Everyone can distinguish the page's colors: with normal sight and without each of the three kinds of cones, in light and
  * dark themes. Similar colors differ in shape as well.
  */
 import { readFileSync } from "node:fs";
@@ -83,7 +83,7 @@ const pairsOf = <T>(names: readonly T[]) =>
 
 const looks = themes.flatMap((theme) => Object.entries(sights).map(([sight, matrix]) => ({ theme, sight, matrix })));
 const INKS = [0, 1, 2, 3, 4, 5, 6, 7];
-/** Distances at which two colors can be told apart: side by side, on their own, and at a glance. */
+/** Distances at which two colors are distinguishable: side by side, on their own, and at a glance. */
 const [JUST, CLEAR, WELL] = [0.02, 0.03, 0.07];
 
 describe.each(looks)("$sight, $theme", ({ theme, sight, matrix }) => {

@@ -187,7 +187,7 @@ describe.skipIf(noBrowser !== null)("acting at the cursor", () => {
     await expect.poll(forkOf).toBeUndefined();
     await expect
       .poll(() => page.locator("[data-fork]").allInnerTexts())
-      .toEqual(["the run as it was", expect.stringMatching(/^pause node 1/)]);
+      .toEqual(["the original run", expect.stringMatching(/^pause node 1/)]);
   });
 
   test("a key acts on what the key before it came to, however fast they follow", async () => {

@@ -21,7 +21,7 @@ describe.skipIf(noBrowser !== null)("the laboratory, once more", () => {
     await page.reload();
     await ready(page);
     expect(await stepOf(page)).toBe(1);
-    await page.getByRole("button", { name: "One step on" }).click();
+    await page.getByRole("button", { name: "One step forward" }).click();
     await expect.poll(() => hashOf(page)).toBe("#/run?at=2");
     await page.getByRole("navigation").getByRole("link", { name: "embed" }).click();
     const code = await page.getByTestId("embed-code").innerText();

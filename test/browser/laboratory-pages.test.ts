@@ -28,7 +28,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     await expect.poll(() => page.getByTestId("sent-ring").innerText()).toBe("0");
     await page.getByLabel("Add a protocol").selectOption("chang-roberts");
     await page.waitForSelector('[data-case="chang-roberts"] td');
-    await page.getByRole("button", { name: "Leave ring out" }).click();
+    await page.getByRole("button", { name: "Remove ring" }).click();
     await page.waitForSelector('[data-case="ring"]', { state: "detached" });
     expect(await hashOf(page)).toMatch(/^#\/compare\?protocol=bully&nodes=4&with=chang-roberts/);
   });
@@ -64,7 +64,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     expect(await page.getByTestId("counterexample").count()).toBe(0);
     await page.getByRole("link", { name: "Fewest faults that break it" }).click();
     await page.waitForSelector('[data-testid="verdict"][data-verdict="violated"]');
-    expect(await page.getByTestId("faults").innerText()).toMatch(/^One fault can break it, and no fewer/);
+    expect(await page.getByTestId("faults").innerText()).toMatch(/^One fault is enough/);
     const found = page.getByTestId("counterexample");
     await found.locator('[data-stand="broken"]').waitFor();
     await found.locator(".view canvas").first().waitFor();
@@ -85,7 +85,7 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
       .filter((each) => each.getBoundingClientRect().left < each.ownerSVGElement.getBoundingClientRect().left).length`);
     expect(cut).toBe(0);
     await page.goto(`${laboratory.url}#/run?protocol=ricart-agrawala&nodes=3&at=8`);
-    await expect.poll(() => page.locator("summary", { hasText: "Its client" }).count()).toBe(1);
+    await expect.poll(() => page.locator("summary", { hasText: "Client" }).count()).toBe(1);
   });
 
   test("Why? walks back from the break along its causes, by click and by key", async () => {
@@ -94,11 +94,11 @@ describe.skipIf(noBrowser !== null)("the laboratory's other pages", () => {
     const broken = await stepOf(page);
     await page.getByRole("button", { name: /^Why is .* broken\?$/ }).click();
     const panel = page.getByTestId("why");
-    expect(await panel.innerText()).toMatch(/is broken\./);
+    expect(await panel.innerText()).toMatch(/This breaks “/);
     await page.keyboard.press("w");
     await expect.poll(() => panel.getAttribute("data-place")).toBe("1");
     expect(await stepOf(page)).toBeLessThan(broken);
-    expect(await panel.innerText()).toMatch(/is what node \d received\.|did before\./);
+    expect(await panel.innerText()).toMatch(/Node \d received its |This is the previous step of node \d\./);
     await page.keyboard.press("Shift+W");
     await expect.poll(() => stepOf(page)).toBe(broken);
     await page.keyboard.press("Escape");

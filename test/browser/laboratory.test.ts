@@ -123,7 +123,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.keyboard.press("ArrowRight");
     expect(await stepOf(page)).toBe(1);
     await page.keyboard.press("End");
-    await expect.poll(() => headline(page)).toBe("Nobody is inside, and nobody waits.");
+    await expect.poll(() => headline(page)).toBe("No node is inside, and no node waits.");
     await page.keyboard.press("Home");
     expect(await stepOf(page)).toBe(-1);
     for (let presses = 0; presses < 6; presses++) await page.keyboard.press("ArrowRight");
@@ -133,7 +133,7 @@ describe.skipIf(noBrowser !== null)("the laboratory", () => {
     await page.waitForSelector('[data-testid="state-2"][data-condition="down"]');
     await page.getByRole("button", { name: "To the end" }).click();
     // Nobody enters: the reply of the crashed node never comes.
-    await expect.poll(() => headline(page)).toMatch(/^Nobody is inside; .*wait.*2 is down\.$/);
+    await expect.poll(() => headline(page)).toMatch(/^No node is inside; .*wait.*2 is down\.$/);
     await page.getByRole("button", { name: "Undo", exact: true }).click();
     await page.waitForSelector('[data-testid="state-2"][data-condition="up"]');
     await expect.poll(() => stepOf(page)).toBe(5); // Where node 2 was crashed.

@@ -33,7 +33,7 @@ describe.skipIf(noBrowser !== null)("the studio tells what was done", () => {
 
   test("chang-roberts says that nobody has called an election, until somebody does", async () => {
     await studio.open(["--nodes", "3", "--protocol", "chang-roberts"]);
-    await expect.poll(() => studio.headline()).toMatch(/^Nobody has called an election yet\./);
+    await expect.poll(() => studio.headline()).toMatch(/^No election has started yet\./);
     await studio.command(0, "Call an election");
     await expect.poll(() => studio.headline()).toMatch(/^Node 2 leads\./);
   });

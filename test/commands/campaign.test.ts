@@ -114,7 +114,7 @@ test("Ctrl-C is answered at once, while a job is still at work", async () => {
   run.signal("SIGINT");
   const { code, stderr } = await run.finished;
   expect(code).toBe(1);
-  expect(stderr).toContain("coterie: stopping: jobs are still at work; Ctrl-C once more ends them at once\n");
+  expect(stderr).toContain("coterie: stopping, and waiting for running jobs; press Ctrl-C again to end them at once\n");
   expect(stderr).toContain("stopped after 0 of 1 jobs");
 });
 

@@ -120,7 +120,7 @@ describe("what is not looked at is never a pass", () => {
       (await coterie("check", "ricart-agrawala", ...words.split(" "))).stdout.replaceAll(/\s+/g, " ");
     expect(await next("--max-states 50")).toContain("use fewer nodes or faults for a complete search;");
     expect(await next("--max-depth 3")).toContain("raise the bounds; --strategy pct searches some long runs");
-    expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find some;");
+    expect(await next("--strategy pct --runs 9")).toContain("more --runs or another --seed may find violations;");
   });
 
   test("Ctrl-C gives the answer so far", () => answerSoFar());

@@ -103,7 +103,7 @@ describe("coterie sim FILE", () => {
   test("says what was expected and what came", async () => {
     const { code, value } = await json(scenario("bully-b-next-crashes-too"));
     expect(code).toBe(0);
-    expect(value).toMatchObject({ scenario: "Bully (b): the next one crashes too", protocol: "bully", nodes: 8 });
+    expect(value).toMatchObject({ scenario: "Bully (b): the next-highest node crashes too", protocol: "bully", nodes: 8 });
     expect(value.expectations).toContainEqual({ what: "leader", expected: 5, actual: 5, passed: true });
   });
 

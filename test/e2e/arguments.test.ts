@@ -1,4 +1,4 @@
-/** Whatever is wrong with the words, the ports or the config: exit code 2 and one sentence on stderr. */
+/** Invalid arguments, ports or config: exit code 2 and one sentence on stderr. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -51,7 +51,7 @@ test.each([
   expect(await refused(...words.split(" "))).toBe(sentence);
 });
 
-describe("a taken port", () => {
+describe("a port in use", () => {
   test("of `up` itself, of a member and of its admin pages", async () => {
     const bases = [0, -2, -102];
     const needed = bases.flatMap((base) => [0, 1, 2, 3, 101, 102, 103].map((offset) => base + offset));
@@ -72,7 +72,7 @@ describe("a taken port", () => {
     expect(await refused("up", "--nodes", "1", "--port", port)).toContain(`port ${port} is taken`);
   });
 
-  test("of a member alone: exit code 1, since it may be free in a moment", async () => {
+  test("of a member alone: exit code 1, since it may become free soon", async () => {
     const { port, release } = await occupyPort();
     const file = config({ members: { 0: `127.0.0.1:${port}` } });
     const { code, stdout, stderr } = await coterie("node", "--config", file, "--id", "0");
@@ -104,7 +104,7 @@ test("an id that is not in the config", async () => {
   );
 });
 
-test("a cluster that nobody runs: exit code 1, and what to do", async () => {
+test("a cluster that is not running: exit code 1, and a hint", async () => {
   const { port, release } = await occupyPort();
   release();
   const { code, stderr } = await coterie("status", "--admin", `http://127.0.0.1:${port}`);

@@ -1,4 +1,7 @@
-/** Members of a cluster in processes of their own, which a test adds, removes, replaces, moves, restarts and harms while clients work. */
+/**
+ * Members of a cluster in separate processes, which a test adds, removes, replaces, moves, restarts and disturbs while clients
+ * work.
+ */
 import { execFileSync } from "node:child_process";
 import {
   copyFileSync,
@@ -27,14 +30,14 @@ const MOST_VOTERS = 5;
 const FEWEST_VOTERS = 3;
 /** How long a fault lasts: a heartbeat, or some elections. */
 const LASTS_MS = [30, 1_500] as const;
-/** How long a sync of a slow disk takes, in the middle: leases are 0.4 s. */
+/** How long a sync of a slow disk takes on average. Leases last 0.4 s. */
 const SLOW_SYNC_MS = 60;
 const SLOW_FOR_MS = 2_000;
-/** By how much a clock is wrong at most; leases allow for 5 %. */
+/** The largest error of a clock. Leases allow for 5 %. */
 const DRIFT = 0.04;
 const MACHINE = new URL("./faulty-machine.js", import.meta.url);
 const PROGRAM = fileURLToPath(new URL("./speaking-member.js", import.meta.url));
-/** Of the disk of a member, where it can be given one of its own. */
+/** The disk size of a member, if it can have a disk of its own. */
 const DISK_BYTES = 64 << 20;
 
 export const deeds = [
@@ -55,19 +58,21 @@ export class ChangingMembers {
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-members-"));
   readonly #draw: Random;
   readonly #running = new Map<number, ScriptUnderTest>();
-  /** How the process of each is called. */
+  /** The name of each process. */
   readonly #names = new Map<number, string>();
   /**
-   * Beside the later release, whose `node_modules` is a link: Node may follow it in `require` and not in `import`, once a socket has
-   * been looked at, as releases up to 26 November 2026 do, unless the program lies below the same first folder (nodejs/node#51142).
+   * In the folder of the later release, whose `node_modules` is a link. Node may follow it in `require` but not in `import` once
+   * it has
+   * checked a socket, as releases up to 26 November 2026 do, unless the program is below the same first folder
+   * (nodejs/node#51142).
    */
   readonly #program = join(this.#folder, "speaking-member.mjs");
   readonly conversation = new Conversation(this.#folder);
   readonly #ports = new Map<number, Ports>();
   readonly #mounted: string[] = [];
-  /** How fast the clocks of each machine go. */
+  /** The clock speed of each machine. */
   readonly #rates = new Map<number, number>();
-  /** Who is on the list between deeds: all of them vote. */
+  /** The listed members between actions. All of them vote. */
   #listed: readonly number[] = FOUNDERS;
   #next = 4;
   #package = PACKAGE;
@@ -75,14 +80,17 @@ export class ChangingMembers {
   #left: readonly Deed[] = [];
   #hasPicked = false;
   #isSecondTurn = false;
-  /** Whether members can be given disks of their own: only root may mount them. */
+  /** Whether members can have disks of their own: only root may mount them. */
   hasDisks = true;
-  /** How many have ended by themselves, as their disks were full; and, as they were told, because they had been removed. */
+  /**
+   * How many processes ended by themselves because their disks were full, and how many because they had been removed, as
+   * expected.
+   */
   readonly ended = { disk: 0, removed: 0 };
-  /** What the largest folder and the largest process have come to, in bytes. */
+  /** The size of the largest folder and of the largest process, in bytes. */
   readonly most = { folder: 0, memory: 0 };
 
-  /** @param later where the package is to which members are upgraded */
+  /** @param later the location of the package that members are upgraded to */
   constructor(draw: Random, later: string) {
     this.#draw = draw;
     this.#later = later;
@@ -95,7 +103,7 @@ export class ChangingMembers {
     await this.#allListen(FOUNDERS);
   }
 
-  /** Where those that are on the list serve clients. */
+  /** The client endpoints of the listed members. */
   readonly endpoints = (): readonly string[] =>
     this.#listed.map((id) => `http://127.0.0.1:${(this.#ports.get(id) as Ports).clients}`);
 
@@ -104,7 +112,7 @@ export class ChangingMembers {
     return this.#isSecondTurn || (this.#hasPicked && this.#left.length === 0);
   }
 
-  /** Each kind before any comes again. */
+  /** Each kind before any is repeated. */
   pick(): Deed {
     this.#isSecondTurn ||= this.#hasPicked && this.#left.length === 0;
     this.#hasPicked = true;
@@ -114,7 +122,7 @@ export class ChangingMembers {
     return deed;
   }
 
-  /** One deed, and its repair: afterwards all that are on the list run, and vote or learn. */
+  /** One action and its repair. Afterwards all listed members run, and vote or learn. */
   async carryOut(deed: Deed): Promise<void> {
     const victim = deed.includes("leader") ? await this.#leader() : this.#draw.pick(this.#listed);
     switch (deed) {
@@ -159,7 +167,7 @@ export class ChangingMembers {
     }
   }
 
-  /** Looks how large folders and processes are. @returns those of now, smallest first, in MiB */
+  /** Measures folders and processes. @returns their sizes now, smallest first, in MiB */
   async weigh(): Promise<{ readonly folders: readonly number[]; readonly memory: readonly number[] }> {
     const [folders, memory]: [number[], number[]] = [[], []];
     for (const [id, process] of this.#running) {
@@ -173,7 +181,7 @@ export class ChangingMembers {
     return { folders: sorted(folders), memory: sorted(memory) };
   }
 
-  /** Waits until all that run hear each other on the channel. @throws for what is wrong so far */
+  /** Waits until all running members receive each other's messages on the channel. @throws Error for violations so far */
   async converse(): Promise<void> {
     await this.conversation.progress([...this.#running.keys()].map((id) => this.#names.get(id) as string));
   }
@@ -218,7 +226,7 @@ export class ChangingMembers {
     const options: JoinOptions = {
       ...{ cluster: "test", id, existing, faultInjector: true },
       members: Object.fromEntries(ids.map((each) => [each, this.#addressOf(each)])),
-      // A mounted folder's root is not its own to lock and to remove.
+      // A member cannot lock and remove the root of a mounted folder.
       dataDir: join(this.#dataOf(id), "journal"),
       admin: `127.0.0.1:${admin}`,
       clients: `127.0.0.1:${clients}`,
@@ -278,7 +286,7 @@ export class ChangingMembers {
     if (!answer.ok) throw new Error(`member ${id} answers ${await answer.text()}`);
   }
 
-  /** It ends, and says why, or goes on without having to write; with room again it goes on from what it has. */
+  /** The member ends with the reason, or continues without having to write. With space again, it continues from its state. */
   async #fullDisk(id: number): Promise<void> {
     const ballast = join(this.#dataOf(id), "ballast");
     const { bavail, bsize } = statfsSync(this.#dataOf(id));
@@ -286,7 +294,7 @@ export class ChangingMembers {
     try {
       execFileSync("dd", ["if=/dev/zero", `of=${ballast}`, `bs=${bsize}`, `count=${bavail}`], { stdio: "ignore" });
     } catch {
-      // What was left has been taken meanwhile.
+      // The remaining space has been used meanwhile.
     }
     const ended = await Promise.race([process.finished, sleep(LASTS_MS[1], null)]);
     rmSync(ballast);
@@ -318,7 +326,7 @@ export class ChangingMembers {
     return count - quick;
   }
 
-  /** From now on each goes as fast as it likes, until the next time; one that is started again, too. */
+  /** From now on each clock has its own speed until the next call, also after a restart. */
   async #driftApart(): Promise<void> {
     for (const id of this.#listed) {
       this.#rates.set(id, this.#draw.between(1 - DRIFT, 1 + DRIFT));
@@ -354,7 +362,7 @@ export class ChangingMembers {
     await this.#settled([...this.#listed, id]);
   }
 
-  /** In half of all cases of one that is dead. */
+  /** Half of the replaced members are dead. */
   async #replace(victim: number): Promise<void> {
     if (this.#draw.below(2) === 0) await this.#stop(victim, "SIGKILL");
     const id = await this.#enter("add", "--replaces", String(victim));
@@ -379,8 +387,8 @@ export class ChangingMembers {
   }
 
   /**
-   * Puts one on the list, and starts it; in a third of all cases somebody is killed in the middle of that, and started again: not who is
-   * being replaced, who may know by then that it does not come back.
+   * Lists a member and starts it. In a third of all cases another member is killed meanwhile and restarted: not the one
+   * being replaced, which may already know that it does not come back.
    */
   async #enter(...words: readonly string[]): Promise<number> {
     const id = this.#next;
@@ -396,7 +404,7 @@ export class ChangingMembers {
     return id;
   }
 
-  /** Of one that is not on the list any more. It ends by itself once it hears of that, unless it was not there to hear it. */
+  /** The process of a removed member. It ends by itself once it learns of the removal, unless it was not running then. */
   async #gone(id: number): Promise<void> {
     const process = this.#running.get(id);
     if (process === undefined) return;
@@ -412,7 +420,7 @@ export class ChangingMembers {
     this.#listed = ids;
   }
 
-  /** These are on the list, and nobody else. */
+  /** Waits until exactly these are listed. */
   async #untilListed(...wanted: readonly string[]): Promise<void> {
     let said = "";
     await until(
@@ -435,7 +443,7 @@ export class ChangingMembers {
     return leader?.id ?? this.#draw.pick(this.#listed);
   }
 
-  /** @returns what it printed. */
+  /** @returns the output */
   async #command(...words: readonly string[]): Promise<string> {
     const at = ["--timeout", "60s", "--endpoints", this.endpoints().join(",")];
     const { code, stdout, stderr } = await coterie(...words, ...at);
@@ -444,7 +452,7 @@ export class ChangingMembers {
   }
 }
 
-/** A file may go while others are looked at. */
+/** A file may be deleted meanwhile. */
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 function memoryOf(pid: number): number {

@@ -1,6 +1,6 @@
 /**
- * A process that stands still while all send: the others leave it out and go on; when it goes on, it comes back by itself, and
- * nothing that a channel promises has been broken. COTERIE_SOAK=20 makes the pause 10 s long.
+ * A process is paused while all send. The others leave it out and continue. After it resumes, it comes back by itself, and
+ * no promise of the channel has been broken. COTERIE_SOAK=20 makes the pause 10 s long.
  *
  * @module-tag long
  */
@@ -12,14 +12,14 @@ import { type ChannelMember, ChannelMembers, together } from "./channel-members.
 
 const PAUSE_MS = 500 * Number(process.env.COTERIE_SOAK ?? 6);
 const ROOM = "room";
-/** So many messages each, so often: they wait while the group changes, and do not pile up. */
+/** The messages of each burst. They wait while the group changes, and do not pile up. */
 const BURST = 20;
 const EVERY_MS = 50;
 
 let members: ChannelMembers;
 afterEach(() => members.close());
 
-/** Whom it has been together with, and when it was left out. */
+/** The members of its views, and when it was left out. */
 function course(member: ChannelMember): string {
   const said = member.all("view").map(({ members: those, state }) => (state === "member" ? those.join() : state));
   return said.filter((word) => word !== "blocked").join("; ");
@@ -38,7 +38,7 @@ test.each(["tcp", "udp"] as const)(
     three.process.signal("SIGSTOP");
     for (const began = performance.now(); performance.now() - began < PAUSE_MS; await sleep(EVERY_MS))
       for (const member of [one, two]) members.send(member, ROOM, BURST);
-    // All of it while it stands still: the senders have waited for the view without it, and no longer.
+    // Completely during the pause: the senders waited only for the view without it.
     await together([one, two], ROOM);
     for (const member of [one, two]) await member.settled();
     const without = one.all("view").findLast(({ state }) => state === "member")?.view as number;

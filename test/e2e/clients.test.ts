@@ -1,4 +1,4 @@
-/** Clients that are no members, on real processes: members are killed and stopped under them, and each command is done once. */
+/** Clients that are not members, on real processes: their members are killed and stopped, and each command is applied once. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { Client, CoordinationError, Grant } from "../../src/index.ts";
@@ -36,7 +36,7 @@ async function served(): Promise<Served> {
   return { where, members, endpoints: ports.map((port) => `http://127.0.0.1:${port}`), start };
 }
 
-/** It is given one member, and is told of the others. */
+/** It gets one endpoint, and learns the others. */
 async function connected([first = "", ...others]: readonly string[]): Promise<Client> {
   const client = await connect({ endpoints: [first] });
   clients.add(client);
@@ -46,7 +46,7 @@ async function connected([first = "", ...others]: readonly string[]): Promise<Cl
   return client;
 }
 
-/** Adds one after another until it is told to end. @returns how often for certain, and perhaps. */
+/** Adds repeatedly until it is stopped. @returns the number of certain and of possible additions */
 async function counting(client: Client, isOver: () => boolean): Promise<{ added: number; perhaps: number }> {
   const counter = client.counter("all");
   let [added, perhaps, last] = [0, 0, 0];
@@ -86,10 +86,10 @@ async function underBlows(blows: readonly Blow[], size: number): Promise<void> {
   })();
   for (const [id, signal] of blows) {
     const before = put.length;
-    await until("writes go on", () => (put.length > before + 5 ? true : null));
+    await until("writes continue", () => (put.length > before + 5 ? true : null));
     const member = members.get(id) as Joined;
     member.signal(signal);
-    await until("writes go on without it", () => (put.length > before + 20 ? true : null));
+    await until("writes continue without it", () => (put.length > before + 20 ? true : null));
     if (signal === "SIGSTOP") member.signal("SIGCONT");
     else await start(id);
   }
@@ -108,7 +108,7 @@ async function underBlows(blows: readonly Blow[], size: number): Promise<void> {
   await watching.catch(() => {});
 }
 
-test("a member is killed: its clients go on at others, each addition is done once, and a watch has no gap", () =>
+test("a member is killed: its clients continue at others, each addition is applied once, and a watch has no gap", () =>
   underBlows([[1, "SIGKILL"]], 3));
 
 test("members are killed and stopped, one after the other: the same", { tags: ["long"] }, () =>
@@ -124,7 +124,9 @@ test("members are killed and stopped, one after the other: the same", { tags: ["
   ),
 );
 
-test("a lock is never two clients', though its holder's member is stopped or all are", { tags: ["long"] }, async () => {
+test("two clients never hold one lock, even if its holder's member is stopped or all are", {
+  tags: ["long"],
+}, async () => {
   const { endpoints, members } = await served();
   const [one, two] = await Promise.all([connected(endpoints), connected(endpoints)]);
   const first = await one.mutex("shared").acquire();

@@ -56,7 +56,7 @@ export class ScriptUnderTest {
     return this.child.pid as number;
   }
 
-  /** The lines of stdout as JSON, as they come. */
+  /** The lines of stdout as JSON, as they arrive. */
   async *lines(): AsyncGenerator<unknown> {
     for await (const line of createInterface({ input: this.child.stdout as NodeJS.ReadableStream }))
       yield JSON.parse(line);
@@ -66,7 +66,7 @@ export class ScriptUnderTest {
     this.child.kill(name);
   }
 
-  /** What it has written and, where Linux says so, whether it waits for something or for the processor, and how much of that it has had. */
+  /** Its output and, on Linux, whether it waits or is ready to run, and how much processor time it has used. */
   get standing(): string {
     return `it is ${conditionOf(this.pid)}; stdout: ${this.stdout}; stderr: ${this.stderr}`;
   }
@@ -146,7 +146,7 @@ export class ClusterUnderTest extends Coterie {
     return (await until(`an event ${name}`, find, this)) as EventNamed<E>;
   }
 
-  /** Has a node take this command; one that is slow to answer is asked again. */
+  /** Sends a command to a node. Repeats it if the node is slow to answer. */
   async command(node: number, command: string): Promise<void> {
     const take = async () => (await this.act({ type: "command", node, command })).status === 200;
     await until(`node ${node} takes ${command}`, take, this);
@@ -161,7 +161,7 @@ export class ClusterUnderTest extends Coterie {
   }
 }
 
-/** Waits for something true, and returns it. */
+/** Waits for a truthy result, and returns it. */
 export async function until<T>(
   what: string | (() => string),
   look: () => T | Promise<T>,
@@ -180,7 +180,7 @@ export async function until<T>(
   }
 }
 
-/** Whether the process exists and is more than an entry in a table that nobody has cleared. */
+/** Whether the process exists and is not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -195,7 +195,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The start time of a process from Linux `/proc`, in clock ticks since boot. Null if it has ended or there is no `/proc`. */
+/** The start time of a process from Linux `/proc`, in clock ticks since boot. Null if it has ended or `/proc` is missing. */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -205,24 +205,24 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Of Linux' `/proc`: the state, and the time on a processor in hundredths of a second. */
+/** From `/proc` of Linux: the state, and the processor time in hundredths of a second. */
 function conditionOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [state, ...numbers] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // A name may hold brackets.
+    const [state, ...numbers] = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // The process name may contain brackets.
     return `in state ${state} after ${Number(numbers[10]) + Number(numbers[11])} ticks`;
   } catch {
     return "gone";
   }
 }
 
-/** From Linux' `/proc`. */
+/** From `/proc` of Linux. */
 export function parentOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]); // A name may hold brackets.
+  return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]); // The process name may contain brackets.
 }
 
-/** For `afterEach`: ends whatever the test has left. */
+/** For `afterEach`: ends all remaining processes of the test. */
 export async function endAll(): Promise<void> {
   const running = () => [...started].filter(([pid, startTime]) => isAlive(pid) && startTimeOf(pid) === startTime);
   for (const [pid] of running()) process.kill(pid, "SIGKILL");
@@ -230,7 +230,10 @@ export async function endAll(): Promise<void> {
   started.clear();
 }
 
-/** Holds that port until `release`, once it is free; or one that no outgoing connection can have, and none of `up --port 0`. */
+/**
+ * Occupies that port until `release`, once it is free. By default a port that no outgoing connection and no `up --port 0` can
+ * have.
+ */
 export async function occupyPort(wanted?: number): Promise<{ port: number; release: () => void }> {
   for (;;) {
     const server = createServer();

@@ -1,35 +1,37 @@
 /**
- * What members in processes of their own say on a channel of the log, by the lines that `speaking-member.js` writes: all are delivered the
- * same messages in the same order, none twice and none left out, each in one view, and all that have one state have the same after each.
- * There may be another where nobody who had the one was in the group: its founder has it from the messages on that it was waiting with,
- * which others have heard with the one. In the end all have the same.
+ * Checks the messages of members in separate processes on a channel of the log, from the lines that `speaking-member.js` writes.
+ * All deliver the
+ * same messages in the same order, without duplicates and gaps, each in one view, and all holders of one state have the same
+ * after each.
+ * There may be another state if no holder was in the group: its founder has it from the messages that it held back,
+ * which others applied to the first state. Eventually all have the same.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "./cluster-under-test.ts";
 
-/** Who was the first to have the state, and how many messages have come since. */
+/** The founder of the state, and the number of messages since then. */
 interface State {
   readonly first: string;
   readonly count: number;
 }
 
 type Line =
-  /** Takes the place of the state that it had: messages may have been missed. */
+  /** Replaces the previous state: messages may have been missed. */
   | { readonly given: State }
   | { readonly heard: string; readonly view: number; readonly text: string; readonly state: State }
   /** Acknowledged. */
   | { readonly sent: string; readonly text: string }
   | { readonly failed: string; readonly text: string }
-  /** For who looks why something is wrong. */
+  /** For the diagnosis of violations. */
   | { readonly is: string; readonly view: number; readonly members: readonly number[] };
 
 interface Message {
   readonly text: string;
   readonly view: number;
-  /** By who was the first to have the state: how many messages had come. */
+  /** By the founder of the state: the number of messages. */
   readonly counts: Map<string, number>;
-  /** What came behind it, with all that were delivered both. */
+  /** The next message, at all processes that delivered both. */
   next: string | null;
 }
 
@@ -39,15 +41,15 @@ interface Run {
   readonly file: string;
   /** How far its lines have been read, in bytes. */
   read: number;
-  /** The first and the last message since it was given a state; some may have been missed before. */
+  /** The first and the last message since it received a state. Some may have been missed before. */
   first: string | null;
   last: string | null;
-  /** Who was the first to have its state. */
+  /** The founder of its state. */
   founder: string | null;
   lines: Line[];
-  /** How many messages of each process it was delivered. */
+  /** The number of messages delivered from each process. */
   readonly from: Map<string, number>;
-  /** Its own that it was delivered; and those that were acknowledged, until it was delivered what came later. */
+  /** Its own delivered messages, and acknowledged ones until a later message was delivered. */
   readonly own: Set<string>;
   readonly sent: { readonly id: string; readonly text: string }[];
 }
@@ -61,7 +63,7 @@ export class Conversation {
   readonly #runs = new Map<string, Run>();
   #entered = 0;
   readonly #messages = new Map<string, Message>();
-  /** By what was said, which is said once. */
+  /** The id of each text. Texts are unique. */
   readonly #ids = new Map<string, string>();
   readonly #neverSent = new Set<string>();
   readonly #founders = new Set<string>();
@@ -77,7 +79,7 @@ export class Conversation {
     return `${said}, of ${this.#entered} processes, which were given the state ${statesGiven} times, and founded one ${this.#founders.size} times`;
   }
 
-  /** @returns how a process of that member is called, and where it writes. */
+  /** @returns the name and the output file of a new process of that member */
   enter(id: number): { readonly name: string; readonly file: string } {
     this.#entered += 1;
     const name = `${id}.${this.#entered}`;
@@ -97,7 +99,7 @@ export class Conversation {
     return { name, file };
   }
 
-  /** Waits until each of those that run was delivered something new of each of them. @throws for what is wrong so far */
+  /** Waits until each running process has delivered a new message from each. @throws Error for violations so far */
   async progress(names: readonly string[]): Promise<void> {
     this.#hear();
     for (const name of this.#runs.keys()) if (!names.includes(name)) this.#runs.delete(name);
@@ -115,22 +117,22 @@ export class Conversation {
     );
   }
 
-  /** The last that each has written. */
+  /** The last line of each process. */
   get standing(): string {
     return [...this.#runs.values()].map(({ name, lines }) => `${name}: ${JSON.stringify(lines)}`).join("\n");
   }
 
-  /** @throws for what is wrong, now that nobody is about to say anything more */
+  /** @throws Error for violations after all processes have stopped sending */
   end(): void {
     this.#hear();
     for (const run of this.#runs.values())
       for (const { id, text } of run.sent)
         if (run.last !== null && revisionOf(id) < revisionOf(run.last))
-          throw new Error(`${text} was acknowledged as ${id}, and nobody was delivered it`);
-    if (this.counts.statesGiven === 0) throw new Error("nobody was given the state of the channel");
+          throw new Error(`${text} was acknowledged as ${id}, but no process delivered it`);
+    if (this.counts.statesGiven === 0) throw new Error("no process received the state of the channel");
   }
 
-  /** By their founders: one, if all have the same. */
+  /** States by their founders: one, if all have the same. */
   #statesOf(names: readonly string[]): string[] {
     return [...new Set(names.map((name) => `the state of ${this.#runs.get(name)?.founder}`))];
   }
@@ -151,7 +153,7 @@ export class Conversation {
     }
   }
 
-  /** Those that it has written since; the last one may be in the making. */
+  /** Its new lines. The last one may be incomplete. */
   #linesOf(run: Run): Line[] {
     let text = "";
     const file = openSync(run.file, "a+"); // It may not have begun.
@@ -215,7 +217,7 @@ export class Conversation {
       throw new Error(`behind ${before} ${run.name} was delivered ${id}, and another ${message.next}`);
   }
 
-  /** What was acknowledged was delivered to its sender, or to the one that gave it the state. */
+  /** Every acknowledged message was delivered to its sender, or to the process that sent it the state. */
   #requireOwn({ own, sent, first, last }: Run): void {
     for (const { id, text } of sent.splice(0)) {
       const isIn = (from: string | null): boolean => from !== null && revisionOf(from) <= revisionOf(id);

@@ -1,4 +1,4 @@
-/** `coterie doctor`: what it finds of members that run, of certificates and of folders. */
+/** `coterie doctor`: its findings about running members, certificates and folders. */
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const remove of removing.splice(0)) remove();
 });
 
-/** What this machine is like is nothing that a test can promise. */
+/** Findings about this machine, which a test cannot predict. */
 const OF_THE_MACHINE = new Set(["disk", "processor", "folder"]);
 
 const ADVICE = `coterie cert 3 --renew --out ${folder}`;
@@ -33,7 +33,9 @@ async function findings(...words: string[]) {
   return { code, stderr, all, of };
 }
 
-test("doctor finds nothing wrong with members that run, and says which one does not", { tags: ["long"] }, async () => {
+test("doctor finds no problem with running members, and names the one that does not run", {
+  tags: ["long"],
+}, async () => {
   const members = await MembersUnderTest.of(3);
   removing.push(() => members.remove());
   await members.serveAll();
@@ -83,7 +85,7 @@ test("doctor finds nothing wrong with members that run, and says which one does 
   expect(stdout).toMatch(/\nproblem {2}member 3 .*\n {9}→ start it: /);
 });
 
-test("doctor looks at certificates, names and folders without members that run", async () => {
+test("doctor checks certificates, names and folders without running members", async () => {
   mkdirSync(folder, { recursive: true });
   const now = Date.now();
   const [ours, theirs] = await Promise.all([makeAuthority("ours", now), makeAuthority("theirs", now)]);
@@ -124,7 +126,7 @@ test("doctor looks at certificates, names and folders without members that run",
   });
 });
 
-test("doctor says who takes connections and does not answer", async () => {
+test("doctor reports a server that accepts connections and does not answer", async () => {
   mkdirSync(folder, { recursive: true });
   const mute = createServer().listen(0, "127.0.0.1");
   await once(mute, "listening");
@@ -144,10 +146,10 @@ test("doctor says who takes connections and does not answer", async () => {
   });
 });
 
-test("doctor is refused what cannot be", async () => {
+test("doctor rejects impossible arguments", async () => {
   expect(await coterie("doctor", "--config", "no-such.json")).toMatchObject({ code: 2 });
   expect(await coterie("doctor", "--config", "no-such.json", "--data", "x")).toMatchObject({
     code: 2,
-    stderr: "coterie: expected --data to come with --id: it is that member's folder\n",
+    stderr: "coterie: expected --id with --data: it is the folder of that member\n",
   });
 });

@@ -31,14 +31,14 @@ describe("how it ends", () => {
     const second = await members.successor(first.token);
     run.signal("SIGTERM");
     const { code, stderr } = await run.finished;
-    // The witness ends well when it is told to; on a machine that stood still, leadership may be lost once more just then.
+    // The witness exits with 0 on a signal. On a machine that was paused, leadership may be lost again just then.
     expect(code).toBe(members.sightings.some(({ what, pid }) => what === "told" && pid === second.pid) ? 0 : 128 + 15);
-    expect(stderr).toContain("coterie: leadership of job was lost, and the command stopped\n");
+    expect(stderr).toContain("coterie: leadership of job was lost, and the command was stopped\n");
     expect(isAlive(second.pid)).toBe(false);
     expect(disorder(members.sightings)).toEqual([]);
   });
 
-  test("when leadership is lost, if once was all that was wanted", async () => {
+  test("when leadership is lost with --once", async () => {
     members = await MembersUnderTest.patient(1);
     await members.serveClients();
     const run = members.start(1, "elect job --once");
@@ -49,7 +49,7 @@ describe("how it ends", () => {
     expect((await run.finished).code).toBe(76);
   });
 
-  test("when there is no such command, at once", async () => {
+  test("at once if there is no such command", async () => {
     members = await MembersUnderTest.patient(1);
     await members.serveClients();
     expect((await members.start(1, "elect job", ["no-such-command"]).finished).code).toBe(127);

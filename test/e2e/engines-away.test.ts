@@ -1,4 +1,4 @@
-/** Where no engine answers, `join()` says what the engine's client found, and nothing of it keeps the process alive. */
+/** If no engine answers, `join()` reports the error of the engine's client, and nothing keeps the process alive. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -15,7 +15,7 @@ const options: Readonly<Record<string, (port: number) => object>> = {
   zookeeper: (port) => ({ servers: [`127.0.0.1:${port}`] }),
 };
 
-/** A port at which nobody listens. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,4 +1,4 @@
-/** Clients of etcd's library for Go, in a process of their own: a mutex and an election, and who was let in. */
+/** Clients of etcd's Go library in a separate process: they use a mutex and an election, and report the holders. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -7,21 +7,21 @@ import { buildGo } from "../../bench/cluster/etcd.ts";
 import { until } from "./cluster-under-test.ts";
 
 const SOURCE = fileURLToPath(new URL("./etcd-clients/main.go", import.meta.url));
-/** One may have been let in before somebody asks for progress, and be counted after. */
+/** A holder may have entered before the progress request and be counted after it. */
 const PROGRESS = 3;
 
 export interface Account {
-  /** How often each was had. */
+  /** How often each was acquired. */
   readonly mutex: number;
   readonly election: number;
   readonly sessions: number;
   /** Sessions that ended by themselves. */
   readonly expired: number;
-  /** Calls without an answer, of which nobody knows whether they were done. */
+  /** Calls without an answer, whose outcome is unknown. */
   readonly failed: number;
-  /** Who came too late to be let in, or to go on. */
+  /** Holders that entered or continued too late. */
   readonly refused: number;
-  /** In sentences. */
+  /** Violations, one sentence each. */
   readonly wrong: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export class EtcdClients {
     return this.#latest ?? { mutex: 0, election: 0, sessions: 0, expired: 0, failed: 0, refused: 0, wrong: [] };
   }
 
-  /** Resolves once both have been had again, and again. */
+  /** Resolves once both have been acquired several more times. */
   async progress(): Promise<void> {
     const { mutex, election } = this.account;
     await until(
@@ -62,7 +62,7 @@ export class EtcdClients {
     );
   }
 
-  /** @returns what it came to, with all that was under way. */
+  /** @returns the counts, after all pending calls */
   async end(): Promise<Account> {
     this.#child.stdin?.end();
     const code = await this.#ended;

@@ -1,4 +1,4 @@
-/** Members with other lists of members, and members that have lost their journals, in real processes. */
+/** Members with different lists of members, and members that have lost their journals, in real processes. */
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { Coterie, PACKAGE, until } from "./cluster-under-test.ts";
 import { folder, isGrowing, Joined, joinedAt, numbersIn, type Place, place } from "./joined-members.ts";
 
-/** Long enough for an election, had there been a majority. */
+/** Long enough for an election with a majority. */
 const WOULD_BE_ELECTED_MS = 3_000;
 
 const among = ({ members, data }: Place, ids: readonly number[]): Place => ({
@@ -29,7 +29,7 @@ async function statusOf(member: Joined) {
   );
 }
 
-/** Enters once, which has to work. */
+/** Acquires once, which must succeed. */
 async function tokenOf(member: Joined): Promise<number> {
   const before = member.saidAlready("entered").length;
   member.order({ do: "enter" });
@@ -50,12 +50,12 @@ test.each([
   ["a longer one", [1, 2, 3, 4, 5]],
   ["one that overlaps", [3, 4, 5]],
 ])(
-  "members with another list, %s: no two grants overlap, no token comes twice, and every member says so",
+  "members with another list, %s: no two grants overlap, no token is repeated, and every member reports it",
   { tags: ["long"] },
   async (_which, other) => {
     const all = await place(5);
     const witness = join(folder, `lists-${other.length}`);
-    const patient = { timing: "patient" } as const; // Who stands still inside is to have the lock all the same.
+    const patient = { timing: "patient" } as const; // A holder that is paused must keep the lock.
     const first = await joinedAt(among(all, [1, 2, 3]), PACKAGE, patient);
     const [one, two, three] = first as [Joined, Joined, Joined];
     for (const member of [one, two]) member.order({ do: "contend", entries: "many", witness });
@@ -76,7 +76,7 @@ test.each([
     await sleep(WOULD_BE_ELECTED_MS);
 
     const theirs = other.join(", ");
-    const met = other.includes(1) ? [one, two] : []; // Who is in both lists.
+    const met = other.includes(1) ? [one, two] : []; // The members in both lists.
     for (const member of met)
       await says(member, `wrong-members: node 4 has the members ${theirs}, and this node has 1, 2, 3`);
     for (const member of [four, five])
@@ -88,7 +88,7 @@ test.each([
     expect(hasQuorum).toBe(false);
     expect(refusals).toContainEqual(expect.objectContaining({ reason: "wrong-members", members: "1, 2, 3" }));
     await until("1 has a majority", async () => (await statusOf(one)).hasQuorum);
-    await until("locks go on", () => numbersIn(`${witness}.log`).length > 10);
+    await until("locks work again", () => numbersIn(`${witness}.log`).length > 10);
 
     for (const member of [one, two]) member.order({ do: "rest" });
     const entered = (await Promise.all([one, two].map((member) => member.said("contended")))).flatMap(
@@ -96,11 +96,11 @@ test.each([
     );
     const tokens = numbersIn(`${witness}.log`);
     expect(isGrowing(tokens)).toBe(true);
-    expect(entered.sort((a, b) => a - b)).toEqual(tokens); // Nobody else has entered.
+    expect(entered.sort((a, b) => a - b)).toEqual(tokens); // No other member has entered.
   },
 );
 
-test("two of three folders are removed: nobody is granted anything, and with the folders tokens go on", {
+test("two of three folders are removed: no lock is granted, and with the folders the tokens continue", {
   tags: ["long"],
 }, async () => {
   const where = await place(3);
@@ -127,19 +127,19 @@ test("two of three folders are removed: nobody is granted anything, and with the
     renameSync(join(where.data, `${id}-kept`), join(where.data, `${id}`));
   }
   const back = [2, 3].map((id) => new Joined(id, where));
-  const first = await one.said("entered"); // Which it has asked for all the while.
+  const first = await one.said("entered"); // It has waited for the lock all the time.
   tokens.push(first.token, await tokenOf(back[0] as Joined));
   expect(isGrowing(tokens)).toBe(true);
 });
 
-// src/cluster/replace-member.test.ts is the short one beside it.
-test("one of three folders is removed: it is refused until it is replaced, and tokens go on", {
+// src/cluster/replace-member.test.ts is the short version.
+test("one of three folders is removed: the member is rejected until it is replaced, and the tokens continue", {
   tags: ["long"],
 }, async () => {
   const where = await place(3);
   const members = await joinedAt(where);
   const tokens: number[] = [];
-  for (const member of members) tokens.push(await tokenOf(member)); // Each has met all by then, and remembers them.
+  for (const member of members) tokens.push(await tokenOf(member)); // Each has met all others by then, and remembers them.
   await stop(...members);
   rmSync(join(where.data, "3"), { recursive: true });
 
@@ -167,7 +167,7 @@ test("one of three folders is removed: it is refused until it is replaced, and t
   });
   const replaced = new Joined(3, where);
   await replaced.said("joined");
-  await stop(back); // So that there is no majority without it.
+  await stop(back); // So that a majority needs it.
   tokens.push(await tokenOf(replaced), await tokenOf(two));
   expect(isGrowing(tokens)).toBe(true);
 });

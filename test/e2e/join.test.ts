@@ -1,4 +1,4 @@
-/** `join()` in real processes: one at a time inside, whoever is killed or paused. */
+/** `join()` in real processes: one holder at a time, even if members are killed or paused. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import type { Report } from "./joined-process.ts";
 const three = async (timing: Timing = "default") =>
   (await joinedAt(await place(3), PACKAGE, { timing })) as [Joined, Joined, Joined];
 
-/** The first of them to say it. */
+/** The first member with such a report. */
 const first = <S extends Report["kind"]>(members: readonly Joined[], said: S): Promise<[Joined, Said<S>]> =>
   until(`one of members ${members.map(({ id }) => id).join(", ")} says ${said}`, () => {
     const found = members.find((member) => member.saidAlready(said).length > 0);
@@ -18,7 +18,7 @@ const first = <S extends Report["kind"]>(members: readonly Joined[], said: S): P
   });
 
 test("members that contend for a lock hold it one at a time, with growing tokens", async () => {
-  const members = await three("patient"); // A member that is paused inside keeps the lock.
+  const members = await three("patient"); // A paused holder keeps the lock.
   const witness = join(folder, "inside");
   for (const member of members) member.order({ do: "contend", entries: 20, witness });
   await Promise.all(members.map((member) => member.said("contended")));
@@ -47,7 +47,7 @@ test("a holder that is killed does not keep the lock", async () => {
   expect((await waiter.said("entered")).token).toBeGreaterThan(token);
 });
 
-test("a holder that stood still learns that its grant is lost before it writes again", async () => {
+test("a paused holder learns that its grant is lost before it writes again", async () => {
   const [holder, other] = await three();
   const file = join(folder, "paused");
   holder.order({ do: "write", file });
@@ -61,7 +61,7 @@ test("a holder that stood still learns that its grant is lost before it writes a
   expect(await holder.said("lost")).toEqual({ kind: "lost", token, code: "grant-lost", heldAfter: false });
   const after = numbersIn(file);
   const stale = after.slice(after.indexOf(next.token)).filter((written) => written === token);
-  // It may have been stopped between a look and a write. For that one the resource has to look at the token itself.
+  // It may have been stopped between a check and a write. For that write the resource has to check the token itself.
   expect(stale.length).toBeLessThanOrEqual(1);
 });
 

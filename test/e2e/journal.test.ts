@@ -1,4 +1,7 @@
-/** Journals on real processes: what a majority has accepted stays decided, whoever is killed; what a disk has lost is said. */
+/**
+ * Journals on real processes: a value that a majority accepted stays decided, no matter which processes are killed. Lost writes
+ * are reported.
+ */
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +56,7 @@ describe("`coterie up --protocol paxos`", () => {
     );
   }
 
-  test("what is decided stays decided when every process is killed and started again", { tags: ["long"] }, async () => {
+  test("a decided value stays decided when every process is killed and restarted", { tags: ["long"] }, async () => {
     const file = join(folder, "run.jsonl");
     const cluster = await ClusterUnderTest.up("--protocol", "paxos", "--nodes", "3", "--restart", "--record", file);
     await propose(adminOf(cluster, 0), "blue");
@@ -96,7 +99,7 @@ describe("`coterie up --protocol paxos`", () => {
 
     const other = await coterie("up", ...words, "--port", "0", "--name", "other", "--json");
     expect(other.code).toBe(1);
-    expect(other.stderr).toMatch(/to be that of member \d of other, got/); // Whichever ends first.
+    expect(other.stderr).toMatch(/to be that of member \d of other, got/); // The one that ends first.
   });
 });
 
@@ -138,7 +141,7 @@ describe("`coterie node` with a journal", () => {
     await killed(run);
   }
 
-  test("needs a directory, and says so", async () => {
+  test("needs a directory, and reports that", async () => {
     const { dataDir: _dataDir, ...without } = JSON.parse(readFileSync(config, "utf8")) as { dataDir: string };
     writeFileSync(config, JSON.stringify(without));
     expect(await coterie("node", "--config", config, "--id", "4")).toEqual({
@@ -153,7 +156,7 @@ describe("`coterie node` with a journal", () => {
     expect(readFileSync(join(folder, "elsewhere", "journal")).toString("latin1", 0, 15)).toBe("COTERIE-JOURNAL");
   });
 
-  test("a second process is refused its directory", { tags: ["long"] }, async () => {
+  test("a second process cannot use the same directory", { tags: ["long"] }, async () => {
     const run = await started();
     const second = await coterie("node", "--config", config, "--id", "4");
     expect(second).toMatchObject({ code: 2, stdout: "" });
@@ -164,7 +167,7 @@ describe("`coterie node` with a journal", () => {
     await killed(await started());
   });
 
-  test("starts with a journal whose last write was torn, and says what it cut off", async () => {
+  test("starts with a journal whose last write was torn, and reports the truncated part", async () => {
     await ranOnce();
     appendFileSync(file, "half a wri");
     const run = await started();
@@ -174,7 +177,7 @@ describe("`coterie node` with a journal", () => {
     await killed(run);
   });
 
-  test("does not start with a journal that is damaged in the middle, until that is repaired", {
+  test("does not start with a journal that is damaged in the middle, until it is repaired", {
     tags: ["long"],
   }, async () => {
     await ranOnce();
@@ -194,11 +197,11 @@ describe("`coterie node` with a journal", () => {
   });
 });
 
-test("a process that is killed while it writes has kept all that was confirmed, in order", async () => {
+test("a process that is killed while it writes has kept all confirmed records, in order", async () => {
   const built = process.env.COTERIE_CLI ?? fileURLToPath(new URL("../../dist/cli/coterie.js", import.meta.url));
   const modules = join(dirname(built), "../");
   const directory = join(folder, "hurried");
-  /** Appends the numbers from where the journal ends, a few at a time, and says each once it is durable. */
+  /** Appends numbers after the end of the journal, a few at a time, and reports each once it is durable. */
   const script = `
     const { openJournal } = await import(process.argv[1] + "runtime/journal/disk-journal.js");
     const { realPlatform: platform } = await import(process.argv[1] + "runtime/platform/real.js");

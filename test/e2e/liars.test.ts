@@ -1,4 +1,4 @@
-/** `coterie up --byzantine`: processes that lie among processes that do not. */
+/** `coterie up --byzantine`: Byzantine processes among honest ones. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ async function metric(admin: string, name: string): Promise<number> {
 
 const MIB = 2 ** 20;
 
-/** The honest members live, have said nothing of a failure, answer, and hold no more than they did. */
+/** The honest members run, have reported no failure, answer, and use no more memory than before. */
 async function expectUnharmed(cluster: ClusterUnderTest, liar: number): Promise<void> {
   expect(cluster.events.filter(({ event }) => event === "exited")).toEqual([]);
   for (const { id, admin } of cluster.ready.nodes) {
@@ -30,7 +30,7 @@ async function expectUnharmed(cluster: ClusterUnderTest, liar: number): Promise<
   }
 }
 
-test("one that equivocates is named, counts for nothing, and is followed in the recording", async () => {
+test("a member that equivocates is named, is not counted, and can be followed in the recording", async () => {
   const file = join(folder, "raft.jsonl");
   const words = ["--protocol", "raft", "--nodes", "4", "--byzantine", "3=equivocate", "--seed", "11"];
   const cluster = await ClusterUnderTest.up(...words, "--record", file);
@@ -58,7 +58,7 @@ test("one that equivocates is named, counts for nothing, and is followed in the 
   expect(checked.steps).toBeGreaterThan(50);
 });
 
-/** The honest go on: they agree on a leader, or they answer. */
+/** The honest members continue: they agree on a leader, or they answer. */
 describe("honest processes outlive", { tags: ["long"] }, () => {
   const protocols = ["byzantine-generals", "raft", "epoch-bully", "multi-paxos", "maekawa-sanders", "view-synchrony"];
   test.each(protocols.flatMap((protocol) => behaviours.map((behaviour) => [protocol, behaviour] as const)))(

@@ -1,4 +1,7 @@
-/** Clients of a replicated log on real processes: each asks one member after another over HTTP, and what they see is a history. */
+/**
+ * Clients of a replicated log on real processes. Each sends requests to one member after another over HTTP, and their results
+ * form a history.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";
 import type { History, Operation } from "../../src/history/index.ts";
@@ -6,13 +9,13 @@ import { until } from "./cluster-under-test.ts";
 import type { MembersUnderTest } from "./members-under-test.ts";
 
 const NAMES = ["a", "b", "c", "d"];
-/** What became of a request: its result, nothing that anybody knows, or it never reached a member. */
+/** The outcome of a request: its result, unknown, or never received by a member. */
 type Fate = { readonly result: string } | "unknown" | "never asked";
 
-/** A client asks no longer than this, and then goes to another member; what it asked for may happen all the same. */
+/** The timeout of a request. The client then tries another member, and the request may still take effect. */
 const ASKS_FOR_MS = 1_000;
 const THINKS_MS = [0, 40] as const;
-/** Who is refused waits longer before it tries another member. */
+/** A rejected client waits longer before it tries another member. */
 const RESTS_MS = 100;
 
 export class LogClients {
@@ -23,14 +26,14 @@ export class LogClients {
   readonly #known = new Map<string, string>();
   readonly #overheard: { operation: string; at: number }[] = [];
   #isEnding = false;
-  /** The keys in use stand last. */
+  /** The keys in use come last. */
   readonly #keys: string[][] = [];
   #running: Promise<void>[] = [];
   #asked = 0;
-  /** How many have been answered. */
+  /** The number of answered requests. */
   acknowledged = 0;
 
-  /** @param ids of the members that are asked */
+  /** @param ids the members that receive requests */
   constructor(members: MembersUnderTest, draw: Random, ids: readonly number[] = members.ids) {
     this.#members = members;
     this.#draw = draw;
@@ -43,7 +46,7 @@ export class LogClients {
   }
 
   /**
-   * From now on they use other keys. What has been asked for in vain may take effect at any time later, and a search through
+   * From now on they use other keys. Unanswered requests may take effect at any later time, and a search through
    * many such requests of one key takes long.
    */
   renewKeys(): void {
@@ -52,8 +55,9 @@ export class LogClients {
   }
 
   /**
-   * Somebody else has asked for this, and it has been executed by now: with what answer, nobody has seen. A liar asks only for what it
-   * has seen others ask for, so not before they did.
+   * Another process requested this operation, and it has been executed by now, with an unknown answer. A Byzantine member
+   * requests only
+   * operations that it has seen, so not earlier than the original.
    */
   overhear(operation: string): void {
     this.#overheard.push({ operation, at: performance.now() });
@@ -78,7 +82,7 @@ export class LogClients {
     this.#isEnding = true;
   }
 
-  /** Waits until more than so many have been answered. */
+  /** Waits until more than this many have been answered. */
   async progress(than: number): Promise<void> {
     const members = this.#members;
     const draw = this.#draw;
@@ -91,7 +95,7 @@ export class LogClients {
     );
   }
 
-  /** Ends them; then every member is asked for every key that was ever in use. */
+  /** Stops the clients. Then every member is asked for every key that was ever in use. */
   async end(): Promise<void> {
     this.stop();
     await Promise.all(this.#running);
@@ -103,7 +107,7 @@ export class LogClients {
     );
   }
 
-  /** Who leads in the eyes of the first that says somebody does. */
+  /** The leader according to the first member that knows one. */
   async leader(): Promise<number | null> {
     for (const id of this.#ids) {
       const status = await fetch(`${this.#members.adminOf(id)}/status`, { signal: AbortSignal.timeout(500) })

@@ -1,6 +1,6 @@
 /**
- * Replicated logs on real processes, with clients that write and read through every member while members are killed, stand still
- * and are cut off: the history is linearizable, so nothing that was acknowledged is lost. COTERIE_SOAK=200 makes it long;
+ * Replicated logs on real processes, with clients that write and read through every member while members are killed, paused
+ * and cut off. The history is linearizable, so no acknowledged write is lost. COTERIE_SOAK=200 makes it long;
  * COTERIE_SEED repeats its plan.
  *
  * @module-tag long
@@ -24,7 +24,7 @@ const SAYS_EVERY_ROUNDS = 20;
 
 let members: MembersUnderTest;
 let clients: LogClients;
-/** Of members that start together, on a machine that others use too. */
+/** The start of members that start together, on a machine with other load. */
 let longestStartMs: number;
 afterEach(async () => {
   clients?.stop();
@@ -142,7 +142,7 @@ async function started(ids: readonly number[]): Promise<void> {
   longestStartMs = Math.max(longestStartMs, performance.now() - from);
 }
 
-/** What else has drawn its port meanwhile may give it back. */
+/** Another process may have taken its port meanwhile and may free it again. */
 async function isListening(id: number): Promise<boolean> {
   const member = members.running.get(id) as Coterie;
   if (member.stderr.includes("it is taken")) {

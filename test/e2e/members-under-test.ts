@@ -1,4 +1,7 @@
-/** Members of a cluster, clients that run commands under `coterie lock` and `coterie elect`, and what their commands write down. */
+/**
+ * Members of a cluster, clients that run commands under `coterie lock` and `coterie elect`, and the records that their commands
+ * write.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,12 +15,12 @@ const WITNESS = fileURLToPath(new URL("./witness.js", import.meta.url));
 
 /** One line of a witness. */
 export interface Sighting {
-  /** `second`: another process had the port. `told`: it was told to end. */
+  /** `second`: another process had the port. `told`: it received a signal to end. */
   readonly what: "begin" | "alone" | "second" | "beat" | "told";
   readonly member: number;
   readonly token: number;
   readonly pid: number;
-  /** On the scale of the machine's monotonic clock, in milliseconds. */
+  /** On the machine's monotonic clock, in milliseconds. */
   readonly startedAt: number;
   readonly at: number;
 }
@@ -34,7 +37,7 @@ export class MembersUnderTest {
   readonly #addresses = new Map<number, string>();
   readonly #admin = new Map<number, string>();
   readonly #clients = new Map<number, string>();
-  /** For the witnesses, or for what members have in common otherwise. */
+  /** For the witnesses, or for other shared uses. */
   readonly port: number;
   readonly #fields: object;
 
@@ -52,7 +55,7 @@ export class MembersUnderTest {
     writeFileSync(this.#log, "");
   }
 
-  /** Writes the config file with these fields changed, and makes keys if what the members run signs. */
+  /** Writes the config file with these fields changed, and creates keys if the protocol signs. */
   rewrite(changes: { readonly protocol?: string; readonly [field: string]: unknown }): void {
     const { protocol } = changes;
     const keys = { own: join(this.folder, "journal-{id}", "signing.key"), all: join(this.folder, "{id}.pub") };
@@ -61,12 +64,12 @@ export class MembersUnderTest {
     writeFileSync(this.config, JSON.stringify({ ...this.#fields, ...(signs ? { keys } : {}), ...changes }));
   }
 
-  /** @param fields of the config file, beside those that every one has. */
+  /** @param fields fields of the config file in addition to the default ones */
   static async of(count: number, fields: object = {}): Promise<MembersUnderTest> {
     return new MembersUnderTest(count, await freePorts(3 * count + 1), fields);
   }
 
-  /** Members whose locks are lost only where a test sees to that, however busy the machine is. */
+  /** Members that lose locks only if a test causes it, no matter how busy the machine is. */
   static patient(count: number): Promise<MembersUnderTest> {
     return MembersUnderTest.of(count, { timing: "patient" });
   }
@@ -118,7 +121,7 @@ export class MembersUnderTest {
     };
   }
 
-  /** A witness, which ends by itself after so long if that is said. */
+  /** A witness, which ends by itself after this time if it is given. */
   witness(id: number, ms?: number): string[] {
     return [
       process.execPath,
@@ -143,7 +146,7 @@ export class MembersUnderTest {
     );
   }
 
-  /** Of the commands that have begun, the one with the highest token. */
+  /** The command with the highest token so far. */
   get latest(): Sighting {
     const begun = this.sightings.filter(({ what }) => what === "begin");
     return begun.reduce((a, b) => (b.token > a.token ? b : a));
@@ -153,7 +156,7 @@ export class MembersUnderTest {
     return [...this.running].map(([id, { stderr }]) => `${id} said ${JSON.stringify(stderr)}`).join(", ");
   }
 
-  /** Cuts all links between these groups; within a group, and without groups at all, links are whole. */
+  /** Cuts all links between these groups; without arguments, heals all links. */
   async partition(...groups: readonly (readonly number[])[]): Promise<void> {
     const cutTo = (id: number): number[] => groups.filter((group) => !group.includes(id)).flat();
     await Promise.all(this.ids.map((id) => this.#faults(id, groups.length === 0 ? [] : cutTo(id))));
@@ -178,12 +181,12 @@ export class MembersUnderTest {
   }
 }
 
-/** What is wrong in what witnesses saw, if only one command may run at a time and tokens must grow; in sentences. */
+/** Violations in the records of witnesses, as sentences: only one command may run at a time, and tokens must grow. */
 export function disorder(sightings: readonly Sighting[]): string[] {
   const wrong = sightings
     .filter(({ what }) => what === "second")
     .map(({ member, token }) => `the command of member ${member}, token ${token}, found another one running`);
-  const last = new Map<number, number>(); // When each command was seen last.
+  const last = new Map<number, number>(); // The last sighting of each command.
   for (const { pid, at } of sightings) last.set(pid, at);
   const begun = sightings.filter(({ what }) => what === "begin").sort((a, b) => a.startedAt - b.startedAt);
   for (const [index, next] of begun.entries()) {

@@ -16,7 +16,7 @@ const IDS = [1, 2, 3, 4, 5, 6, 7];
 const folder = mkdtempSync(path(tmpdir(), "coterie-members-"));
 const running = new Map<number, Coterie>();
 let ports: readonly number[] = [];
-/** Where members serve clients, as the commands are told. */
+/** The client endpoints that the commands get. */
 let at: readonly string[] = [];
 let client: Client;
 
@@ -49,7 +49,7 @@ async function listed(): Promise<string[]> {
   return members.map(({ id, role }) => `${id} ${role}`);
 }
 
-/** Of all members, for a wait that ends in vain. */
+/** The status of all members, for a wait that times out. */
 const group = {
   get standing(): string {
     return `the list is ${lastListed}; ${[...running].map(([id, process]) => `${id}: ${process.standing}`).join("\n")}`;
@@ -138,7 +138,7 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
   expect(await map.get("last")).toBe(last);
 });
 
-test("two come and one goes with one command", async () => {
+test("one command adds two members and removes one", async () => {
   const given = ["--add", `6=${address(6)}`, "--learner", `7=${address(7)}`, "--remove", "2"];
   expect(await coterie("member", "change", ...given, ...at)).toMatchObject({
     ...{ code: 0, stderr: "" },
@@ -155,7 +155,7 @@ test("two come and one goes with one command", async () => {
   });
 });
 
-test("what cannot be is said in a sentence", async () => {
+test("an impossible change is rejected in a sentence", async () => {
   expect(await coterie("member", "remove", "9", ...at)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("expected one of the members 4, 5, 6, 7, got 9"),
@@ -178,6 +178,6 @@ test("what cannot be is said in a sentence", async () => {
   });
   expect(await coterie("member", "change", ...at)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("expected one of --add, --learner, --promote, --remove, got none"),
+    stderr: expect.stringContaining("expected at least one of --add, --learner, --promote, --remove"),
   });
 });

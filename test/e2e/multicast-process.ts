@@ -1,7 +1,7 @@
 /**
- * One member of an ip-multicast group in a process of its own, for `udp.test.ts`: takes orders as JSON lines, multicasts
- * numbers in batches, and says as JSON lines what comes of it. Its first argument is the folder of the built package, its
- * second what it is to be.
+ * One member of an ip-multicast group in a separate process, for `udp.test.ts`. It takes orders as JSON lines, multicasts
+ * numbers in batches, and reports results as JSON lines. Its first argument is the folder of the built package, its
+ * second the member's configuration.
  */
 import { createInterface } from "node:readline";
 import type { MessageOf } from "../../src/core/protocol.ts";
@@ -19,7 +19,7 @@ export interface Being {
 
 export type Order =
   | { do: "fault"; faults: Faults }
-  /** Multicasts the numbers 1 … `count`, so many in one message. */
+  /** Multicasts the numbers 1 … `count`, `batch` in one message. */
   | { do: "send"; count: number; batch: number }
   | { do: "tell" };
 

@@ -1,6 +1,7 @@
 /**
- * The examples of docs/guide/frameworks.md do what they say: one schedules and no other, all share settings, and a replica that ends gives back
- * what it holds.
+ * The examples of docs/guide/frameworks.md work as described: exactly one replica runs the schedule, all share settings, and a
+ * replica that ends
+ * releases its grants.
  *
  * @module-tag long
  */
@@ -32,13 +33,13 @@ interface Replica {
   readonly exited: Promise<number | null>;
 }
 
-/** A replica has done what is due. */
+/** A replica has run the schedule. */
 interface Tick {
   readonly id: number;
   readonly token: number;
 }
 
-/** @returns what starts the one of that number, 1 to 3, and what all do, as it is heard of. */
+/** @returns a function that starts a replica by number, 1 to 3, and the ticks of all replicas as they arrive */
 async function serviceOf(source: string): Promise<{ start: (id: number) => Replica; ticks: readonly Tick[] }> {
   const own = join(folder, basename(source, ".ts"));
   mkdirSync(join(own, "node_modules"), { recursive: true });
@@ -71,7 +72,7 @@ async function serviceOf(source: string): Promise<{ start: (id: number) => Repli
 
 const IN_A_ROW = 5;
 
-/** Who does what is due from now on: one, time after time, and meanwhile no other. Leadership may move before that, where all are slow. */
+/** The only replica that runs the schedule from now on, repeatedly. Leadership may move before that if all are slow. */
 function whoSchedulesAlone(ticks: readonly Tick[]): Promise<Tick> {
   const from = ticks.length;
   return until("one schedules, and no other", () => {
@@ -110,7 +111,7 @@ function frameworks(): string[] {
 }
 
 test.each(examples)(
-  "%s: one schedules and no other, all see the settings, and another goes on when it ends",
+  "%s: exactly one replica runs the schedule, all see the settings, and another continues when it ends",
   async (source) => {
     const { start, ticks } = await serviceOf(source);
     const replicas = [1, 2, 3].map(start);

@@ -1,9 +1,12 @@
 /**
- * Four PBFT replicas as real processes, of which one lies, under load, once as the primary and once as a backup: the others decide
- * throughout, what their clients see is linearizable, and the liar is named where it can be.
+ * Four PBFT replicas as real processes, one of them Byzantine, under load, once as the primary and once as a backup. The others
+ * decide
+ * throughout, their clients see a linearizable history, and the Byzantine replica is named if possible.
  *
- * A liar that signs something new is a lying client as well: it asks in its own name for what it has seen others ask for, and that is
- * in the log by right. So what honest replicas have executed for it is part of the history, with answers that nobody has seen.
+ * A Byzantine replica that signs new messages is a Byzantine client as well: it requests in its own name operations that it has
+ * seen, and they
+ * are legitimately in the log. Therefore the operations that honest replicas execute for it are part of the history, with unknown
+ * answers.
  *
  * @module-tag long
  */
@@ -45,10 +48,10 @@ async function byPeer(id: number, name: string): Promise<Record<number, number>>
   return Object.fromEntries([...found].map(([, peer, value]) => [Number(peer), Number(value)]));
 }
 
-/** Of these alone there may be commands in the log: the others repeat what correct nodes have signed, or say nothing. */
+/** Only these can add commands to the log: the others repeat messages that correct nodes have signed, or send nothing. */
 const signs = (behaviour: BehaviourName): boolean => behaviour === "equivocate" || behaviour === "forge";
 
-/** What this member executes for the liar's own client goes into the history, each command once. */
+/** The operations that this member executes for the Byzantine client go into the history, each command once. */
 async function listen(id: number, liar: number, known: Set<number>): Promise<void> {
   const trace = await fetch(`${members.adminOf(id)}/trace`, { signal: listening.signal });
   let rest = "";
@@ -72,7 +75,7 @@ interface Executed {
   readonly operation: string;
 }
 
-/** @param deeds how often the clients have to be answered anew, a while apart */
+/** @param deeds how often the clients have to be answered again, a while apart */
 async function beside(liar: number, behaviour: BehaviourName, deeds: number): Promise<void> {
   console.log(`member ${liar}, ${behaviour}: COTERIE_SEED=${seed}`);
   const draw = random(seed).stream(behaviour);
@@ -84,13 +87,13 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
     await until("a member runs", () => member.stdout.includes("listening"), member);
   }
   const honest = members.ids.filter((id) => id !== liar);
-  // A client takes the word of its own replica, so a liar's clients are not spoken of.
+  // A client trusts its own replica, so clients of the Byzantine replica are excluded.
   clients = new LogClients(members, draw, honest);
   listening = new AbortController();
   const { signal } = listening;
   const known = new Set<number>();
   const broken: unknown[] = [];
-  // Nobody reads the trace of a flood as fast as it is written.
+  // The trace of a flood is written faster than it can be read.
   const listened = signs(behaviour) ? honest : [];
   for (const id of listened) listen(id, liar, known).catch((error: unknown) => !signal.aborted && broken.push(error));
   await clients.progress(0);
@@ -119,7 +122,7 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
   await expectNamed(liar, behaviour, honest);
 }
 
-/** Those who sign what no correct replica signs are proved to lie; those who say too much or nothing show in what is counted. */
+/** Replicas with impossible signatures are proved Byzantine. Replicas that send too much or nothing show in the metrics. */
 async function expectNamed(liar: number, behaviour: BehaviourName, honest: readonly number[]): Promise<void> {
   const naming: number[] = [];
   for (const id of honest) {
@@ -136,7 +139,7 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
       return { ofLiar, ofOther: Math.max(...Object.values(ofOthers)) };
     };
     if (behaviour === "mute") expect((await heard()).ofLiar, `member ${id}`).toBe(0);
-    // The clients have ended, and a flood does not: it is seen sooner or later, however little of the processor it got.
+    // The clients have ended, but a flood continues: it is detected eventually, no matter how little processor time it gets.
     if (behaviour === "flood")
       await until(`most of what member ${id} hears is the liar's`, async () => {
         const { ofLiar, ofOther } = await heard();
@@ -146,7 +149,7 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
   expect(naming.length > 0, `named by ${naming.join(", ")}`).toBe(signs(behaviour));
 }
 
-test("a primary that says nothing is replaced, and the others decide", async () => {
+test("a silent primary is replaced, and the others decide", async () => {
   await beside(PRIMARY, "mute", 3);
   for (const id of [2, 3, 4])
     await until(`member ${id} is in a later view`, async () => {
@@ -155,7 +158,7 @@ test("a primary that says nothing is replaced, and the others decide", async () 
     });
 });
 
-test("a backup that says two things is named", () => beside(BACKUP, "equivocate", 10));
+test("a backup that equivocates is named", () => beside(BACKUP, "equivocate", 10));
 
 describe("under load", () => {
   const ofPrimary: readonly BehaviourName[] = ["mute", "equivocate", "withhold"];

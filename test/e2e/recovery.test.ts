@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("saved, shown and restored: a file that is not whole is refused, and so is a folder in use", async () => {
+test("saved, shown and restored: an incomplete file is rejected, and so is a folder in use", async () => {
   const config = configFor([9]);
   const options = { id: 9, cluster: "demo", members: { 9: address(9) }, clients: place(9) };
   const before: Member = await join({ ...options, dataDir: path(folder, "journal-9") });
@@ -97,7 +97,7 @@ test("saved, shown and restored: a file that is not whole is refused, and so is 
   await after.leave();
 });
 
-test("Ctrl-C, and a member that breaks off, leave no file", { tags: ["long"] }, async () => {
+test("Ctrl-C, and a member that disconnects, leave no file", { tags: ["long"] }, async () => {
   let isCut = true;
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-length": 1_000 }).write("half", () => isCut && response.destroy());
@@ -126,14 +126,14 @@ test("Ctrl-C, and a member that breaks off, leave no file", { tags: ["long"] }, 
   }
 });
 
-/** What they say of themselves is read where a wait ends in vain. */
+/** Their status is printed if a wait times out. */
 const standing = (running: ReadonlyMap<number, Coterie>) => ({
   get standing(): string {
     return [...running].map(([id, process]) => `${id}: ${process.standing}`).join("\n");
   },
 });
 
-test("two of three are lost for good: what the third has goes on in a new cluster, which one that turns up again is refused by", {
+test("two of three are lost for good: a new cluster continues with the data of the third, and rejects a lost member that returns", {
   tags: ["long"],
 }, async () => {
   const running = new Map<number, Coterie>();
@@ -151,7 +151,7 @@ test("two of three are lost for good: what the third has goes on in a new cluste
     for (let number = 1; number <= 50; number++) await map.put(`${number}`, number, { timeoutMs: 60_000 });
     const { token } = await client.mutex("disk").acquire({ timeoutMs: 60_000 });
     await client.close();
-    // Once it has answered a linearizable read, its log has all that was acknowledged before; as it stops, it writes down what it has.
+    // Once it has answered a linearizable read, its log has all earlier acknowledged writes. As it stops, it saves its state.
     expect((await coterie("get", "numbers", "50", "--timeout", "60s", "--endpoints", url(2))).stdout).toBe("50\n");
     for (const id of [1, 3]) await end(id);
     await end(2, "SIGTERM");

@@ -1,5 +1,5 @@
 /**
- * Members of this release beside those of a later one that speaks wire versions 1 and 2.
+ * Members of this release together with members of a later one that supports wire versions 1 and 2.
  *
  * @module-tag long
  */

@@ -1,5 +1,5 @@
 /**
- * Random kills, pauses and restarts: each time all alive nodes come to agree on the highest. COTERIE_SOAK=100 makes it
+ * Random kills, pauses and restarts: each time all alive nodes agree on the highest. COTERIE_SOAK=100 makes it
  * long; COTERIE_SEED repeats a run.
  *
  * @module-tag long

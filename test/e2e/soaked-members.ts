@@ -1,4 +1,4 @@
-/** Members under random deeds: who runs, what is cut, and what has to hold after each. */
+/** Members under random actions: which run, which links are cut, and the properties that must hold after each. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -36,11 +36,11 @@ export class SoakedMembers {
   readonly #place: Place;
   readonly #admins: ReadonlyMap<number, string>;
   readonly #random: Random;
-  /** Where the package of a later release is. */
+  /** The location of the package of a later release. */
   readonly #later: string;
   readonly #up = new Map<number, Run>();
   readonly #packages = new Map<number, string>();
-  /** Whom nobody else can reach, nor they anybody else. */
+  /** Members that are cut off from all others. */
   #alone: readonly number[] = [];
   readonly #sightings = new Sightings(join(folder, "sightings"));
   readonly #strangers: Run[] = [];
@@ -55,7 +55,7 @@ export class SoakedMembers {
     for (const id of this.#ids) this.#packages.set(id, PACKAGE);
   }
 
-  /** @param later where the package of a later release is: members change between the two. */
+  /** @param later the location of the package of a later release: members change between the two */
   static async of(count: number, draw: Random, later: string): Promise<SoakedMembers> {
     const where = await place(count);
     const ports = await freePorts(count);
@@ -83,7 +83,7 @@ export class SoakedMembers {
     return Math.floor(this.#ids.length / 2) + 1;
   }
 
-  /** Who runs and is not cut off: always a majority after a deed. */
+  /** The members that run and are not cut off: always a majority after an action. */
   get #able(): number[] {
     return [...this.#up.keys()].filter((id) => !this.#alone.includes(id)).sort((a, b) => a - b);
   }
@@ -92,7 +92,7 @@ export class SoakedMembers {
     return this.#ids.filter((id) => !this.#up.has(id));
   }
 
-  /** A deed that is possible as things are; of each kind one before any comes again, as far as that is possible. */
+  /** An action that is currently possible. Each kind is drawn once before any is repeated, as far as possible. */
   draw(): Deed {
     if (!this.#left.some((deed) => this.#isPossible(deed))) this.#left = [...deedNames];
     const deed = this.#random.pick(this.#left.filter((each) => this.#isPossible(each)));
@@ -109,7 +109,7 @@ export class SoakedMembers {
     return true;
   }
 
-  /** @param tell is told what is done, before it is done. */
+  /** @param tell receives a description of the action before it happens */
   async carryOut(deed: Deed, tell: (text: string) => void): Promise<void> {
     const victim = this.#victim();
     const whileMs = this.#random.below(WHILE_MS);
@@ -131,7 +131,7 @@ export class SoakedMembers {
     if (deed === "stranger") await this.#stranger(whileMs);
   }
 
-  /** Those that can get the lock get it, each again, and one of them leads. */
+  /** All members that can get the lock get it again, and one of them leads. */
   async isPassedOn(): Promise<void> {
     const from = monotonicMs();
     const runs = this.#able.map((id) => (this.#up.get(id) as Run).name);
@@ -157,7 +157,7 @@ export class SoakedMembers {
     );
   }
 
-  /** Everything is mended: all run, agree on the leader of the log and of the election, and refuse no node. */
+  /** Everything is repaired: all run, agree on the leader of the log and of the election, and reject no node. */
   async settle(): Promise<void> {
     await this.#cut([]);
     for (const id of this.#down) await this.#start(id);
@@ -183,12 +183,12 @@ export class SoakedMembers {
     );
   }
 
-  /** What is wrong so far, in sentences. */
+  /** Violations so far, as sentences. */
   disorder(): string[] {
     const entered = this.#sightings.refresh().runsSince("lock", 0);
     const led = this.#sightings.runsSince("election", 0);
     const strangers = this.#strangers.filter(({ name }) => entered.has(name) || led.has(name));
-    return [...this.#sightings.disorder(), ...strangers.map(({ name }) => `${name}, which is no member, got in`)];
+    return [...this.#sightings.disorder(), ...strangers.map(({ name }) => `${name}, which is not a member, got in`)];
   }
 
   picture(): string {
@@ -204,7 +204,7 @@ export class SoakedMembers {
     return (await (await fetch(`http://${this.#admins.get(id)}/status`)).json()) as Status;
   }
 
-  /** Often who leads or held the lock last. */
+  /** Often the leader or the last holder of the lock. */
   #victim(): number {
     const able = this.#able;
     const ofRun = (run: string | null): number => Number(run?.split(".")[0] ?? 0);
@@ -214,14 +214,14 @@ export class SoakedMembers {
     return able.includes(chosen) ? chosen : other;
   }
 
-  /** One to three of those that are up. */
+  /** One to three running members. */
   #some(): number[] {
     const victim = this.#victim();
     const others = [...this.#up.keys()].filter((id) => id !== victim && this.#random.below(3) === 0);
     return [victim, ...others].slice(0, 3);
   }
 
-  /** So many of these that a majority is left. */
+  /** As many of these as possible without losing the majority. */
   #alonePossible(those: readonly number[]): number[] {
     const able = those.filter((id) => this.#able.includes(id));
     return able.slice(0, this.#able.length - this.#majority);
@@ -300,7 +300,7 @@ export class SoakedMembers {
     return this.#ids.filter((other) => other !== id && this.#alone.includes(other) !== isAlone);
   }
 
-  /** For a while a member speaks and nobody hears it, while it hears everybody; or the other way round. */
+  /** For a while a member's messages are lost while it receives all others, or the other way round. */
   async #deafen(victim: number, whileMs: number): Promise<void> {
     const others = this.#ids.filter((id) => id !== victim);
     if (this.#random.below(2) === 0) await this.#tellFaults(victim, others);
@@ -319,14 +319,14 @@ export class SoakedMembers {
       body: JSON.stringify({ cutTo }),
     };
     await until(
-      `member ${id} is told of its faults`,
+      `member ${id} gets its faults`,
       async () => (await fetch(`http://${this.#admins.get(id)}/faults`, request).catch(() => null))?.ok === true,
       undefined,
       PATIENCE_MS,
     );
   }
 
-  /** Its folder is gone: it is refused, until it is made a new one of those of a majority. */
+  /** Its folder is removed: it is rejected until it gets a new one from a majority. */
   async #wipe(id: number, whileMs: number): Promise<void> {
     await this.#kill(id);
     const folderOf = (each: number): string => join(this.#place.data, String(each));
@@ -337,11 +337,12 @@ export class SoakedMembers {
     while (kept.length > this.#majority) kept.splice(this.#random.below(kept.length), 1);
     const words = ["member", "replace", String(id), "--data", folderOf(id), "--from", ...kept.map(folderOf)];
     const made = await new Coterie(...words).finished;
-    if (made.code !== 0) throw new Error(`expected a folder for member ${id} out of those of ${kept}: ${made.stderr}`);
+    if (made.code !== 0)
+      throw new Error(`expected a folder for member ${id} from the folders of ${kept}: ${made.stderr}`);
     await this.#start(id);
   }
 
-  /** It says so, and for a while it gets nothing. */
+  /** It reports the rejection, and acquires nothing for a while. */
   async #expectRefused(run: Run, reason: string, whileMs: number): Promise<void> {
     const { member, name } = run;
     this.#strangers.push(run);
@@ -365,7 +366,7 @@ export class SoakedMembers {
     await this.#start(id);
   }
 
-  /** A member is started with a list that its journal does not know: it does not start. */
+  /** A member starts with a list that its journal does not know: it fails. */
   async #otherList(id: number): Promise<void> {
     const { members, data } = this.#place;
     const [port] = await freePorts(1);
@@ -380,7 +381,7 @@ export class SoakedMembers {
     await this.#start(id);
   }
 
-  /** Somebody whom no member knows comes with a list that has it and some of them. */
+  /** An unknown node starts with a list that contains it and some of the members. */
   async #stranger(whileMs: number): Promise<void> {
     const known = this.#able.filter(() => this.#random.below(2) === 0);
     const among = known.length === 0 ? this.#able : known;

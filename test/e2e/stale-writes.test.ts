@@ -1,6 +1,7 @@
 /**
- * A resource that looks at tokens, and leaders that do not look whether they still lead: whatever is killed, paused and
- * cut off, it takes no stale write. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
+ * A resource that checks tokens, and leaders that do not check whether they still lead: it accepts no stale write while processes
+ * are killed, paused and
+ * cut off. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
  *
  * @module-tag long
  */
@@ -34,7 +35,7 @@ interface News extends Omit<Attempt, "accepted"> {
   readonly at: number;
 }
 
-test(`of careless leaders no stale write is accepted, through ${rounds} kills, pauses and partitions`, async () => {
+test(`no stale write of careless leaders is accepted, through ${rounds} kills, pauses and partitions`, async () => {
   console.log(`stale writes: COTERIE_SOAK=${rounds} COTERIE_SEED=${seed}`);
   const draw = random(seed);
   members = await MembersUnderTest.of(3);
@@ -49,7 +50,7 @@ test(`of careless leaders no stale write is accepted, through ${rounds} kills, p
 
   const newer = (than: number): Promise<News> =>
     until(
-      () => `somebody writes with a token above ${than}, but ${[...writers.values()].map(({ stderr }) => stderr)}`,
+      () => `a leader writes with a token above ${than}, but ${[...writers.values()].map(({ stderr }) => stderr)}`,
       () => news.find(({ token }) => token > than),
     );
   await newer(-1);
@@ -100,7 +101,7 @@ function writer(id: number): ScriptUnderTest {
   );
 }
 
-/** Counts again, from the log alone and without looking at what the resource itself thought of a token. */
+/** Counts again, from the log alone and without trusting the resource's own decisions. */
 function judge(lines: readonly string[]) {
   const attempts = lines.map((line) => JSON.parse(line) as Attempt);
   const owners = new Map<number, Set<number>>();

@@ -18,7 +18,7 @@ interface Ready {
   readonly nodes: readonly { readonly id: number }[];
 }
 
-test("two members are shown and recorded until Ctrl-C, and go on", async () => {
+test("two members are shown and recorded until Ctrl-C, and continue", async () => {
   const group = await cluster(2, { cluster: "reports" });
   const ports = await freePorts(2);
   const members = await Promise.all(ports.map((port, i) => group.start(i + 1, { admin: `127.0.0.1:${port}` })));

@@ -1,11 +1,12 @@
 /**
- * What `join()` promises of elections, locks and maps, whatever carries it: the same tests over the replicated log, the simulated engine and each
- * engine that runs. What an engine cannot do is in a table of exceptions with the reason (`exceptions.ts`).
+ * The guarantees of `join()` for elections, locks and maps over any engine: the same tests over the replicated log, the simulated
+ * engine and each
+ * real engine. `exceptions.ts` lists what an engine cannot do, with the reason.
  */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 
-/** What a member and a member of an engine have in common. */
+/** The interface that members of clusters and of engines share. */
 export type Shared = Omit<
   EngineMember,
   "engine" | "hasSession" | "leave" | "id" | "mutex" | "election" | typeof Symbol.asyncDispose
@@ -18,7 +19,7 @@ export type Shared = Omit<
 export interface Stage {
   /** Another process of the same cluster, or of the same engine. */
   join(): Promise<Shared>;
-  /** Writes past Coterie, as who operates an engine can: over the key of a map or a lock, as the engine has it. */
+  /** Writes to the engine directly, as its operator can: over the key of a map or a lock as the engine stores it. */
   spoil(key: string, value: string): Promise<void>;
 }
 
@@ -88,7 +89,7 @@ export const conformance: readonly Conformance[] = [
       const [a, b] = [await join(), await join()];
       const [x, y] = [await a.readWriteLock("page").read(), await b.readWriteLock("page").read()];
       const writer = a.readWriteLock("page").write();
-      // What one process asks for of a name is asked for in that order.
+      // Requests of one process for one name are sent in order.
       expect(await codeOf(a.readWriteLock("page").read({ timeoutMs: 500 }))).toBe("acquire-timeout");
       await x.release();
       await y.release();
@@ -239,7 +240,7 @@ export const conformance: readonly Conformance[] = [
       const before = await map.put("x", 0);
       await a.map("spoilt").put("leased", 1, { leased: true });
       const held = await b.mutex("spoilt").acquire();
-      // Where the engine itself tells of changes, junk is one: who watches is told so.
+      // If the engine itself reports changes, an unreadable value is one: the watch ends with an error.
       const early = c.map<number>("spoilt").watch({ after: before });
       expect((await early.next()).value).toMatchObject({ type: "put", key: "leased" });
       const reading = async (): Promise<void> => {
@@ -251,7 +252,7 @@ export const conformance: readonly Conformance[] = [
       expect(await codeOf(b.map("spoilt").get("leased"))).toBe("bad-operation");
       expect(await codeOf(c.mutex("spoilt").acquire())).toBe("bad-operation");
       await held.release();
-      await a.leave(); // From now on each who watches looks at what was leased.
+      await a.leave(); // From now on each watching process checks leased keys.
       const after = await map.put("x", 1);
       const watch = c.map<number>("spoilt").watch({ after });
       const change = watch.next();

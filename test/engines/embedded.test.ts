@@ -1,4 +1,4 @@
-/** The conformance suite over members of a cluster: what engines promise is what the replicated log does. */
+/** The conformance suite over members of a cluster: engines promise the same as the replicated log. */
 import { describe, expect, it } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 import { conformance } from "./conformance.ts";
@@ -6,7 +6,7 @@ import { asListed, triedOn } from "./exceptions.ts";
 import { outages } from "./outages.ts";
 
 describe("members of a cluster", () => {
-  it("has no engine of which an outage could be tried", () => {
+  it("has no engine to take down", () => {
     expect(triedOn("members", outages)).toEqual([]);
   });
 

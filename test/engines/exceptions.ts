@@ -1,17 +1,17 @@
-/** What an engine cannot do of what is promised, and why: docs/reference/engines.md shows the same table. */
+/** The guarantees that an engine does not give, and why. docs/reference/engines.md shows the same table. */
 import { expect } from "vitest";
 import { outages } from "./outages.ts";
 import { restores } from "./restores.ts";
 
-/** They are killed, paused and cut off from each other by tests of their own. */
+/** Tests of their own kill and pause members, and cut them off from each other. */
 const NO_ENGINE = "no engine to be away from";
 const OWN_BACKUPS = "a cluster founded from a backup is another one";
 
 export interface Exception {
   readonly engine: string;
-  /** As the conformance suite names it. */
+  /** The name in the conformance suite. */
   readonly promise: string;
-  /** What its user is told instead. Null: there is nothing to try. */
+  /** The error that the user gets instead. Null: there is nothing to test. */
   readonly error: RegExp | null;
   readonly reason: string;
 }
@@ -27,13 +27,13 @@ export const exceptions: readonly Exception[] = [
   },
 ];
 
-/** All of them but those of which there is nothing to try. */
+/** All guarantees except those without a test for this engine. */
 export const triedOn = <P extends { readonly name: string }>(engine: string, all: readonly P[]): P[] =>
   all.filter(
     ({ name }) => !exceptions.some((each) => each.engine === engine && each.promise === name && each.error === null),
   );
 
-/** As it is listed that it does not. */
+/** Checks that an unsupported guarantee fails with the listed error. */
 export async function asListed(engine: string, promise: string, checked: Promise<void>): Promise<void> {
   const exception = exceptions.find((each) => each.engine === engine && each.promise === promise);
   if (exception === undefined || exception.error === null) await checked;

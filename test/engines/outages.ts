@@ -1,4 +1,4 @@
-/** What is promised while the engine itself is paused, killed and started again, and while processes are cut off from it. */
+/** Guarantees while the engine is paused, killed and restarted, and while processes are cut off from it. */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 import { type Away, type Counted, eventually, type Network, type Time } from "./fenced-counter.ts";
@@ -12,18 +12,18 @@ export interface OutageStage extends Time {
   readonly server: Away;
   /** Another process. */
   join(sessionMs: number): Promise<EngineMember>;
-  /** One behind a network of its own. */
+  /** A process with its own network. */
   joinBehind(sessionMs: number): Promise<{ readonly member: EngineMember; readonly network: Network }>;
   /** Three processes, as in `fencedCounter`. */
   count(): Promise<Counted>;
 }
 
-/** So that none is left that was not there during a cut. */
+/** Every connection is used, so that each existed during a cut. */
 async function useAllConnections(member: EngineMember): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, (_, at) => member.counter(`connection ${at}`).get()));
 }
 
-/** Even if the machine stood still for a session before anybody waits for it. */
+/** Even if the machine was paused for a session before the test waits. */
 async function isOver(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
 }
@@ -40,7 +40,7 @@ export const outages: readonly Outage[] = [
       await sleep(1_000);
       server.resume();
       await server.kill();
-      const killedAt = now(); // A session counts from before it was asked for, and for nine tenths.
+      const killedAt = now(); // A session counts from before its request, and for nine tenths.
       await server.start();
       await eventually(stage, "to be confirmed", () => (held.deadline ?? 0) > killedAt + 18_000);
       expect([held.isHeld, held.token]).toEqual([true, token]);
@@ -77,7 +77,7 @@ export const outages: readonly Outage[] = [
       await eventually(stage, "to be confirmed again", () => (held.deadline ?? 0) > healedAt + 18_000);
       network.reset();
       const resetAt = now();
-      await eventually(stage, "to be confirmed anew", () => (held.deadline ?? 0) > resetAt + 18_000);
+      await eventually(stage, "to be confirmed once more", () => (held.deadline ?? 0) > resetAt + 18_000);
       expect([held.isHeld, held.token]).toEqual([true, token]);
       const next = (await join(20_000)).mutex("cut").acquire();
       await held.release();

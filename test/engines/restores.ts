@@ -1,4 +1,4 @@
-/** What an engine guarantees when its server comes back from an older backup, so that the last changes are lost. */
+/** The guarantees of an engine whose server is restored from an older backup, so that the last changes are lost. */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
 import { eventually, type Network, type Time } from "./fenced-counter.ts";
@@ -123,7 +123,7 @@ export const restores: readonly Restore[] = [
       await putAll(a, "m3", 1, 20);
       await restore();
       const next = b.mutex("l3").acquire(SOON);
-      await eventually(stage, "to lose what was held", () => !held.isHeld && !permit.isHeld);
+      await eventually(stage, "to lose its grants", () => !held.isHeld && !permit.isHeld);
       expect(held.signal.reason).toMatchObject({ code: "grant-lost" });
       const tokens = [held.token, (await next).token];
       await (await next).release(); // Unless that was lost with the session, too.
@@ -159,7 +159,7 @@ export const restores: readonly Restore[] = [
       const next = await (others[0] as EngineMember).mutex("l5").acquire(SOON);
       network.heal();
       network.reset();
-      await eventually(stage, "to lose what was held", () => !held.isHeld);
+      await eventually(stage, "to lose its grants", () => !held.isHeld);
       expect([next.isHeld, next.token > held.token]).toEqual([true, true]);
     },
   },

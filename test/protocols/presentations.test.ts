@@ -50,7 +50,7 @@ describe("the headline", () => {
         ({ node, enteredAt, exitedAt }) => enteredAt !== null && exitedAt === null && !endedBy(node),
       );
       for (const { node } of inside) expect(end).toMatch(new RegExp(`node.* ${node}\\b.* inside`, "i"));
-      if (inside.length === 0) expect(end).toMatch(/^Nobody is inside/);
+      if (inside.length === 0) expect(end).toMatch(/^No node is inside/);
     }
     if ("leader" in outcome && !name.startsWith("super-peer")) {
       const leaders = new Set(Object.values(outcome.leader));
@@ -68,7 +68,7 @@ describe("the headline", () => {
     const scene = (...roles: string[]) => ({ nodes: roles.map((role, id) => node(id, role)), events: [] });
     expect(headline(scene("held", "wanted", "wanted"))).toBe("Node 0 is inside; 1 and 2 wait.");
     expect(headline(scene("held", "held", "released"))).toBe("Nodes 0 and 1 are inside.");
-    expect(headline(scene("released", "released"))).toBe("Nobody is inside, and nobody waits.");
+    expect(headline(scene("released", "released"))).toBe("No node is inside, and no node waits.");
   });
 
   it("names the leader and its term, and the last decided entry", () => {
@@ -86,8 +86,8 @@ describe("the headline", () => {
       });
     expect(said(7, 7, 4)).toBe("Term 3: node 2 leads; entry 7 is decided at a majority.");
     expect(said(0, 0, 0)).toBe("Term 3: node 2 leads; nothing is decided yet.");
-    expect(said(0, 0, 1)).toBe("Term 3: node 2 leads; an entry is decided, and few know it.");
-    expect(said(0, 0, 2)).toBe("Term 3: node 2 leads; 2 entries are decided, and few know it.");
+    expect(said(0, 0, 1)).toBe("Term 3: node 2 leads; an entry is decided, but few nodes know it.");
+    expect(said(0, 0, 2)).toBe("Term 3: node 2 leads; 2 entries are decided, but few nodes know it.");
   });
 
   it("calls an entry of PBFT committed once 2f + 1 replicas have it, not once a majority has it", () => {
@@ -106,7 +106,7 @@ describe("the headline", () => {
     expect(said(7, 7, 7, 4)).toMatch(/; entry 7 is committed by a quorum \(2f \+ 1\)\.$/);
     expect(said(7, 7, 4, 0)).toMatch(/; entry 4 is committed by a quorum \(2f \+ 1\)\.$/);
     expect(said(7, 7, 7, 7, 4, 4, 4)).toMatch(/; entry 4 is committed/); // 4 of 7 are a majority, 5 a quorum.
-    expect(said(7, 7, 0, 0)).toMatch(/; 7 entries are decided, and few know it\.$/);
+    expect(said(7, 7, 0, 0)).toMatch(/; 7 entries are decided, but few nodes know it\.$/);
   });
 
   it("reports no decided entry before there is one", () => {

@@ -18,7 +18,7 @@ export const clusterBugs: readonly ClusterBug[] = [
     file: "src/cluster/services/state/watch.ts",
     find: `      return this.#isLive ? this.#missed() : undefined;\n`,
     replace: `      return undefined;\n`,
-    finds: /was told \d+ of \d+ changes|was not told of what was written last/,
+    finds: /received \d+ of \d+ changes|did not receive the last write/,
   },
   {
     name: "client-not-told-of-a-snapshot",
@@ -27,7 +27,7 @@ export const clusterBugs: readonly ClusterBug[] = [
     file: "src/cluster/clients/client-door.ts",
     find: ` else if (event.type === "restored") this.#all({ type: "restored", revision: event.revision });\n`,
     replace: `\n`,
-    finds: /1\d\d\d\/\d+ was told \d+ of \d+ changes|was not told of what was written last/,
+    finds: /1\d\d\d\/\d+ received \d+ of \d+ changes|did not receive the last write/,
   },
   {
     name: "transaction-in-part",

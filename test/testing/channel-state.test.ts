@@ -73,7 +73,7 @@ async function until(world: World, isSo: () => boolean): Promise<void> {
 }
 
 describe("a state that programs replicate over a channel", () => {
-  const title = "comes to be one, whatever fails: seed %d";
+  const title = "converges under faults: seed %d";
   const orderOf = (seed: number) => ({ order: seed % 2 === 0 ? "total" : "causal-total" }) as const;
   const onLog = (seed: number) => ({ ...orderOf(seed), transport: "log" }) as const;
   const more = Array.from({ length: 40 }, (_, seed) => seed + 10);
@@ -98,7 +98,7 @@ describe("a state that programs replicate over a channel", () => {
 
   const transports = ["tcp", "log"] as const;
   const later =
-    "who comes later gets the state and then the messages, of 2 MB, too, and who opens it again gets it again";
+    "a late reader gets the state and then the messages, even of 2 MB, and gets it again when it reopens the channel";
   test.each(transports)(`${later}: %s`, async (transport) => {
     const options = { order: "total", transport } as const;
     const world = simulate({ members: 3, seed: 7 });

@@ -1,4 +1,4 @@
-/** A world in which three members compete for a lock, under random faults. Run as a program, it prints its log. */
+/** Three members compete for a lock, under random faults. Run as a program, it prints its log. */
 import { simulate } from "../../src/testing/index.ts";
 
 export async function logOf(seed: number): Promise<string> {

@@ -98,7 +98,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("does not wait for a paused member: it leaves the group once its session has expired, and catches up with a state", async () => {
+  it("does not wait for a paused member: it leaves the group when its session expires, and catches up by a state", async () => {
     const world = simulate({ members: 3, seed: 3 });
     await world.run(async () => {
       const lines = [1, 2, 3].map((id) => kept(world, id));
@@ -160,7 +160,7 @@ describe("a channel on the log", () => {
     });
   });
 
-  it("loses a member that closes it after a while, and one that leaves the cluster at once, and can be opened again", async () => {
+  it("loses a member that closes it after a while, and one that leaves at once, and can be opened again", async () => {
     const world = simulate({ members: 3, seed: 6 });
     await world.run(async () => {
       const [first, second, third] = [1, 2, 3].map((id) => room(world.member(id)));

@@ -9,7 +9,7 @@ import { simulate } from "../../src/testing/index.ts";
 const MANY = 600;
 
 test.each([
-  ["knew no list but that with which all were started", false],
+  ["knew only the initial list", false],
   ["knew a list of the log", true],
 ])("a member that %s, and was down while all others moved, and moved again, catches up", async (_, knewList) => {
   const world = simulate({ members: 5, seed: 1 });

@@ -1,12 +1,15 @@
-/** What the replicated log refuses for good ends a campaign with the error that acquire() would throw, in virtual time. */
+/**
+ * If the replicated log rejects a campaign permanently, the campaign fails with the error that acquire() would throw. In virtual
+ * time.
+ */
 import { expect, test } from "vitest";
 import { simulate } from "../../src/testing/index.ts";
 
-/** How many locks, elections and semaphores there may be. */
+/** The limit on locks, elections and semaphores. */
 const MAX_NAMES = 10_000;
 const AT_ONCE = 500;
 
-test("no room for another name ends the campaign of members and clients, and a later one leads once there is", async () => {
+test("a full log ends the campaigns of members and clients, and a later campaign leads once there is room", async () => {
   const world = simulate({ members: 3, seed: 1 });
   await world.run(async () => {
     const holder = world.member(1);

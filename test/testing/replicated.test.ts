@@ -1,4 +1,7 @@
-/** State machines of the caller's own in virtual time: what is acknowledged stays, also where a member defines one late or never. */
+/**
+ * The caller's own state machines in virtual time: acknowledged commands are kept, even if a member defines a machine late or
+ * never.
+ */
 import { describe, expect, test } from "vitest";
 import type { Replicated } from "../../src/cluster/services/state/state-api.ts";
 import type { Member, MemberEvent } from "../../src/index.ts";
@@ -17,7 +20,7 @@ async function addUp(machine: Total): Promise<void> {
   for (let done = 0; done < MANY; done += 500) await Promise.all(Array.from({ length: 500 }, () => machine.execute(1)));
 }
 
-/** So much comes to the log beside that snapshots are taken. */
+/** Adds enough entries to the log for snapshots. */
 async function fillLog(member: Member): Promise<void> {
   for (let at = 0; at < 70; at++) await member.map("other").put("k", "y".repeat(60_000));
 }
@@ -32,7 +35,7 @@ const readAll = (machines: readonly Total[]): Promise<number[]> =>
   Promise.all(machines.map(async (machine) => (await machine.read()).n));
 
 describe("a state machine that is defined late", () => {
-  test("at a member that restarts and waits until it is ready: all is there", async () => {
+  test("has its whole state at a member that restarts and waits until it is ready", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one] = IDS.map((id) => totalOf(world.member(id))) as [Total];
@@ -47,7 +50,7 @@ describe("a state machine that is defined late", () => {
     });
   });
 
-  test("at all members, after snapshots, and again after another restart: all is there", async () => {
+  test("has its whole state at all members, after snapshots, and again after another restart", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one] = IDS.map((id) => totalOf(world.member(id))) as [Total];
@@ -62,7 +65,7 @@ describe("a state machine that is defined late", () => {
     });
   });
 
-  test("at none but a majority: one that never defined it leads and sends its snapshot, and nobody loses the state", async () => {
+  test("keeps its state if only a majority defined it and a member without it leads and sends its snapshot", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const [one, two] = [totalOf(world.member(1)), totalOf(world.member(2))];
@@ -72,7 +75,7 @@ describe("a state machine that is defined late", () => {
       await world.sleep(1_500);
       for (const _half of [1, 2]) await fillLog(world.member(1));
       world.heal();
-      world.partition([1], [2, 3]); // The second is behind: so the third leads.
+      world.partition([1], [2, 3]); // The second is behind, so the third leads.
       await world.sleep(4_000);
       await world.member(3).map("other").put("a", 1);
       expect(world.member(2).status().shared?.leader).toBe(3);
@@ -100,7 +103,7 @@ const last = {
   apply: (count: number, _text: string): readonly [number, number] => [count + 1, count + 1],
 };
 
-test("members that never define a machine stop before they would drop a command, and have all of them once they do", {
+test("members that never define a machine stop before they would drop a command, and have all of them once they define it", {
   tags: ["long"],
 }, async () => {
   const world = simulate({ members: 3 });
@@ -113,7 +116,7 @@ test("members that never define a machine stop before they would drop a command,
       for (; done < 60; done++) await machine.execute(large, { timeoutMs: 5_000 });
     })();
     await expect(outcome).rejects.toMatchObject({ code: "request-timeout" });
-    expect(done).toBeGreaterThan(15); // Log and snapshots of an ordinary restart are far below that.
+    expect(done).toBeGreaterThan(15); // The log and snapshots of an ordinary restart are far below that.
     for (const id of [2, 3]) {
       const { reason } = world.member(id).signal;
       expect(reason).toMatchObject({ code: "member-failed", cause: { code: "undefined-machine" } });
@@ -191,7 +194,7 @@ describe("a state machine with a fault", () => {
     ],
   ];
   test.each(wrong)(
-    "whose init %s is refused where it is defined, and may be defined as it should be",
+    "whose init %s is rejected when it is defined, and may be defined correctly later",
     async (_what, init, code, message) => {
       const world = simulate({ members: 3 });
       await world.run(async () => {
@@ -205,7 +208,7 @@ describe("a state machine with a fault", () => {
     },
   );
 
-  test("whose init gives too much is refused", async () => {
+  test("whose init returns too much is rejected", async () => {
     const world = simulate({ members: 3 });
     await world.run(() => {
       const large = { init: () => "x".repeat(600_000), apply: (state: string) => [state, 0] as const };
@@ -213,7 +216,7 @@ describe("a state machine with a fault", () => {
     });
   });
 
-  test.each(faults)("that gives %s fails, and changes nothing", async (_what, given, message) => {
+  test.each(faults)("that returns %s fails, and changes nothing", async (_what, given, message) => {
     const machine = { init: () => ({ n: 7 }), apply: (_state: unknown, _by: number) => given() as never };
     const world = simulate({ members: 3 });
     await world.run(async () => {
@@ -227,7 +230,7 @@ describe("a state machine with a fault", () => {
     });
   });
 
-  test("a value with keys that JSON drops is refused where it is put", async () => {
+  test("a value with keys that JSON drops is rejected by put", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const map = world.member(1).map("versions");
@@ -238,7 +241,7 @@ describe("a state machine with a fault", () => {
     });
   });
 
-  test("of a name that is that of no field is like any other", async () => {
+  test("may have the name of a property of objects", async () => {
     const world = simulate({ members: 3 });
     await world.run(async () => {
       const machines = IDS.map((id) => totalOf(world.member(id), "__proto__"));
@@ -254,7 +257,7 @@ describe("a state machine with a fault", () => {
   });
 });
 
-test("of a state that is full, values can be replaced and made smaller, by one command or a transaction", async () => {
+test("values of a full state can be replaced and reduced, by one command or a transaction", async () => {
   const world = simulate({ members: 3 });
   await world.run(async () => {
     const member = world.member(1);

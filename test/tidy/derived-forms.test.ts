@@ -1,14 +1,19 @@
 /**
- * What reacts to an algorithm's events is a wire, declared at the algorithm, so that what runs is what was checked. A file of
+ * A reaction to an algorithm's events is a wire, declared next to the algorithm, so that the checked code is the running code. A
+ * file of
  * `cluster/services` reacts by hand if it compares the type of something with the name of an event, has a case for one, or looks
- * up a `type` in a table with a function under such a name. Not by hand is a table that is given to `by(…)`: it has commands, of a
- * wire. A ratchet: today's list may only become shorter.
+ * up a `type` in a table with a function under such a name. A table that is passed to `by(…)` is allowed: it contains the
+ * commands
+ * of a wire. A ratchet: the current list may only become shorter.
  */
 import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, isTest, parsed } from "./house.ts";
 
-/** By file, the events that it looks for. Facades of `join()` pass them to the program; `group-channel.ts` delivers messages from the log. */
+/**
+ * The events that each file looks for. Facades of `join()` pass them to the program; `group-channel.ts` delivers messages from
+ * the log.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/channel-state.ts": ["founded", "placed", "state", "waiting", "wanted"],
   "src/cluster/services/local-channel.ts": [
@@ -33,7 +38,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "src/cluster/services/state/watch.ts": ["restored"],
 };
 
-/** What algorithms emit: the `type` of what is handed to `emit`. */
+/** The events of algorithms: the `type` of each argument of `emit`. */
 function emitted(files: readonly HouseFile[]): Set<string> {
   const algorithms = files.filter(({ path }) => path.startsWith("src/protocols/") && !isTest(path));
   return new Set(
@@ -117,7 +122,7 @@ describe("derived forms", () => {
     });
   });
 
-  it("commands of a wire are none", () => {
+  it("commands of a wire are allowed", () => {
     const text = "const take = by({ elected: ({ leader }) => serve(leader) }); take[event.type];";
     expect(byHand([{ path: "src/cluster/services/a.ts", text }], new Set(["elected"]))).toEqual({});
   });

@@ -1,9 +1,9 @@
-/** A message names a page of the docs by `docsPage`, as its reader can open it, and the page is there. */
+/** A message names a page of the docs by `docsPage`, in a form that its reader can open, and the page exists. */
 import { Visitor } from "vite";
 import { expect, it } from "vitest";
 import { type HouseFile, house, isTest, lineAt, parsed } from "./house.ts";
 
-/** What writes algorithms into a checkout names the files that it changes there. */
+/** Commands that write algorithms into a checkout name the files that they change there. */
 const OF_A_CHECKOUT = /^src\/cli\/(?:new-algorithm|skeleton)\.ts$/;
 const sources = house.filter(({ path }) => /^src\/.*\.ts$/.test(path) && !isTest(path) && !OF_A_CHECKOUT.test(path));
 
@@ -25,7 +25,7 @@ it("no message names a page by hand", () => {
   expect(namedByHand({ path: "a.ts", text: "const a = `see docs/b.md`;\n// docs/c.md\n" })).toEqual(["a.ts:1"]);
 });
 
-it("every page that a message names is there", () => {
+it("every page that a message names exists", () => {
   const named = sources.flatMap(({ text }) => [...text.matchAll(/docsPage\("([^"]+)"\)/g)].map(([, page]) => page));
   expect(named.length).toBeGreaterThan(5);
   const pages = new Set(house.map(({ path }) => path));

@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const NOT_OURS = new Set(["node_modules", "dist", "build", "coverage", ".git"]);
 const TEXT = /\.(ts|svelte|js|mjs|json|jsonc|css|html|svg|md|txt|ya?ml|sh)$|\/(\.[\w-]+|run|LICENSE)$/;
 
-/** Every text file that somebody wrote, in the order of their paths. */
+/** Every hand-written text file, in the order of their paths. */
 export const house: readonly HouseFile[] = walk(ROOT)
   .map((path) => relative(ROOT, path).split(sep).join("/"))
   .filter((path) => TEXT.test(`/${path}`))
@@ -42,7 +42,7 @@ function walk(folder: string): string[] {
 
 const trees = new WeakMap<HouseFile, ParseResult>();
 
-/** The syntax tree. Of a component, that of its scripts. */
+/** The syntax tree of a file, or of the scripts of a component. */
 export function parsed(file: HouseFile): ParseResult {
   const known = trees.get(file);
   if (known !== undefined) return known;
@@ -70,14 +70,14 @@ function scriptsOf(component: string): string {
   return scripts + blank(component.slice(end));
 }
 
-/** The line, from 1, that the character at `offset` stands in. */
+/** The line number, from 1, of the character at `offset`. */
 export function lineAt(text: string, offset: number): number {
   let line = 1;
   for (let end = text.indexOf("\n"); end !== -1 && end < offset; end = text.indexOf("\n", end + 1)) line++;
   return line;
 }
 
-/** Imports and re-exports of a file, `import("…")` in values and in types among them. */
+/** Imports and re-exports of a file, including `import("…")` in values and in types. */
 export function importsOf(file: HouseFile): Import[] {
   const found: Import[] = [];
   const note = (specifier: string, offset: number, isTypeOnly: boolean): void =>
@@ -89,7 +89,7 @@ export function importsOf(file: HouseFile): Import[] {
       if (source !== null) note(source.value, start, exportKind === "type");
     },
     ImportExpression({ source, start }) {
-      // What is computed at run time names no file that could be looked at: it goes by its own text.
+      // A computed specifier names no file that can be checked, so its node type is recorded.
       note(source.type === "Literal" ? String(source.value) : `(${source.type})`, start, false);
     },
     TSImportType: ({ source, start }) => note(source.value, start, true),

@@ -1,6 +1,6 @@
 /**
- * A page of the docs is two screens long: what is deeper has a page of its own, in a folder of that name. Lists in which something is
- * looked up grow with what there is.
+ * A page of the docs is at most two screens long. Details have a page of their own, in a folder of that name. Reference lists may
+ * grow with their subject.
  */
 import { describe, expect, it } from "vitest";
 import { type HouseFile, house } from "./house.ts";
@@ -9,16 +9,16 @@ const MAX_LINES = 120;
 const MAX_WORDS = 1_200;
 
 interface Size {
-  /** Not blank, code and its output among them. */
+  /** Lines that are not blank, including code and its output. */
   readonly lines: number;
-  /** Of the text, without code and the addresses of links. */
+  /** Words of the text, without code and link addresses. */
   readonly words: number;
 }
 
-/** A line for each algorithm, bug or figure; all but the first are written from runs. */
+/** A line for each algorithm, bug or figure. All but the first are generated from runs. */
 const LISTS = /^docs\/(?:learn\/(?:algorithms|comparison|glossary)|internals\/.+|reference\/.+)\.md$/;
 
-/** Figures from runs and options of algorithms, between marks, are looked up. */
+/** Measured figures and options of algorithms, between marks, are for reference. */
 const GENERATED = /<!-- (?:measured|conformance|options: [^>]+) -->.*?<!-- (?:end|\/conformance) -->/gs;
 const CODE = /^```.*?^```/gms;
 const ADDRESS = /\]\([^)]*\)/g;
@@ -44,7 +44,7 @@ const tooLong = (files: readonly HouseFile[]): string[] =>
   });
 
 describe("pages of the docs", () => {
-  it("are of two screens", () => {
+  it("are at most two screens long", () => {
     expect(house.filter(isPage).length).toBeGreaterThan(50);
     expect(tooLong(house)).toEqual([]);
   });
@@ -55,20 +55,20 @@ describe("pages of the docs", () => {
     ["many lines", page("a\n".repeat(121)), "docs/a.md has 121 lines, more than 120"],
     ["many words", page("a ".repeat(1_201)), "docs/a.md has 1201 words, more than 1200"],
     ["much code", page(`\`\`\`ts\n${"a();\n".repeat(120)}\`\`\`\n`), "docs/a.md has 122 lines, more than 120"],
-  ])("one with %s is refused", (_what, file, complaint) => {
+  ])("rejects a page with %s", (_what, file, complaint) => {
     expect(tooLong([file])).toEqual([complaint]);
   });
 
   it.each([
-    ["what is between marks", page(`<!-- measured -->\n${"| 1 |\n".repeat(200)}<!-- end -->\n`)],
+    ["text between marks", page(`<!-- measured -->\n${"| 1 |\n".repeat(200)}<!-- end -->\n`)],
     ["blank lines", page("a\n\n".repeat(120))],
     [
       "words of code, bars and addresses",
       page(`\`\`\`sh\n${"a ".repeat(2_000)}\n\`\`\`\n${"| [a](b c) ".repeat(1_200)}`),
     ],
-    ["a page that is none of the docs", { path: "CHANGELOG.md", text: "a\n".repeat(500) }],
+    ["a page outside the docs", { path: "CHANGELOG.md", text: "a\n".repeat(500) }],
     ["a list", { path: "docs/learn/algorithms.md", text: "a\n".repeat(500) }],
-  ])("%s does not count", (_what, file) => {
+  ])("does not count %s", (_what, file) => {
     expect(tooLong([file])).toEqual([]);
   });
 });

@@ -1,25 +1,28 @@
-/** What a reader can hold: a file to scroll through, a function on one screen, a kernel in one sitting. A ratchet: it only tightens. */
+/**
+ * Limits that keep code readable: a file to scroll through, a function on one screen, a kernel to read in one sitting. A ratchet:
+ * it only tightens.
+ */
 import { Visitor } from "vite";
 import { describe, expect, it } from "vitest";
 import { code, type HouseFile, isTest, lineAt, parsed } from "./house.ts";
 
-/** At 400 one looks whether a file holds two concepts; one concept is not cut by length. */
+/** At 400 lines, consider whether a file holds two concepts. Do not split one concept because of its length. */
 const MAX_FILE_LINES = 500;
 const MAX_FUNCTION_LINES = 60;
 const MAX_CORE_LINES_OF_CODE = 900;
 
 /**
- * What may be longer, how long, and why. Keys are a path, `path#function`, or `src/core` for the kernel as a whole. An
- * entry that is no longer needed fails as well.
+ * Exceptions, with their limit and the reason. Keys are a path, `path#function`, or `src/core` for the kernel as a whole. An
+ * exception that is no longer needed fails as well.
  */
 const exceptions: Readonly<Record<string, { readonly lines: number; readonly reason: string }>> = {
   "src/protocols/election/bully/extended-bully.ts#extendedBully": {
     lines: 76,
-    reason: "a closure: the book's steps, each with what resignation and rank add",
+    reason: "a closure: the book's steps, each with the additions of resignation and rank",
   },
   "src/protocols/membership/views/rounds.ts#rounds": {
     lines: 65,
-    reason: "a closure: what the steps of a round share stands here",
+    reason: "a closure: holds the state that the steps of a round share",
   },
 };
 
@@ -39,7 +42,7 @@ function sizesOf(files: readonly HouseFile[]): Sizes {
   return sizes;
 }
 
-/** Lines that are neither blank nor comment alone. */
+/** Counts lines that are neither blank nor only a comment. */
 function linesOfCode(file: HouseFile): number {
   let text = file.text;
   for (const { start, end } of parsed(file).comments) {
@@ -49,8 +52,8 @@ function linesOfCode(file: HouseFile): number {
 }
 
 /**
- * The length of each function. A function that is written inside another counts there as one line, since it is read by
- * itself: otherwise every algorithm, being a closure around its handlers, would be one long function.
+ * The length of each function. A nested function counts as one line of the outer one, because it is read by
+ * itself. Otherwise every algorithm, a closure around its handlers, would be one long function.
  */
 function functionsOf(file: HouseFile): { name: string; lines: number }[] {
   const found: { name: string; lines: number }[] = [];
@@ -98,7 +101,7 @@ const longText = (lines: number): string => "export const a = 1;\n".repeat(lines
 const longFunction = (lines: number): string => `export function a() {\n${"  b();\n".repeat(lines - 2)}}\n`;
 
 describe("sizes", () => {
-  it("files, functions and the kernel stay within what a reader can hold", () => {
+  it("files, functions and the kernel stay within their limits", () => {
     expect(tooLong(sizesOf(code), exceptions)).toEqual([]);
   });
 
@@ -115,7 +118,7 @@ describe("sizes", () => {
       { path: "src/sim/a.ts", text: `export const a = {\n  b: () => {\n${"    c();\n".repeat(60)}  },\n};\n` },
       "src/sim/a.ts#b has 62 lines, more than 60",
     ],
-  ])("%s that is too long is refused", (_what, file, complaint) => {
+  ])("%s that is too long is rejected", (_what, file, complaint) => {
     expect(tooLong(sizesOf([file]), {})).toEqual([complaint]);
   });
 
@@ -125,7 +128,7 @@ describe("sizes", () => {
     expect(tooLong(sizesOf(files), {})).toEqual(["src/core has 902 lines, more than 900"]);
   });
 
-  it("a function inside another counts there as one line", () => {
+  it("a nested function counts as one line of the outer one", () => {
     const inner = longFunction(50).replace("export ", "").replaceAll(/^/gm, "  ").trimEnd();
     const text = `export function outer() {\n${inner}\n${inner.replace("a()", "c()")}\n}\n`;
     const lines = functionsOf({ path: "src/sim/a.ts", text });
@@ -136,7 +139,7 @@ describe("sizes", () => {
     ]);
   });
 
-  it("an exception has a limit of its own, and is refused once it is not needed", () => {
+  it("an exception has its own limit, and is rejected once it is not needed", () => {
     const sizes = sizesOf([
       { path: "src/sim/a.ts", text: longText(501) },
       { path: "src/sim/b.ts", text: longText(10) },

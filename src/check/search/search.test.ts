@@ -225,7 +225,7 @@ describe("depth-first search", () => {
         asks: () => [{ type: "call" }],
       } as const,
     ],
-  ])("visits what breadth-first search visits: %s", (_name, options) => {
+  ])("visits the same states as breadth-first search: %s", (_name, options) => {
     const [{ states, transitions }, deep] = [explore(options as never), exploreDepthFirst(options as never)];
     expect(deep).toMatchObject({ verdict: "holds", states, transitions });
   });

@@ -1,4 +1,4 @@
-/** `coterie studio`: the laboratory, or the studio over members that run elsewhere, until Ctrl-C. */
+/** `coterie studio`: serves the laboratory, or the studio for members that run elsewhere, until Ctrl-C. */
 import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import type { Command } from "commander";

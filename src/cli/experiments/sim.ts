@@ -420,7 +420,7 @@ function messageText(scenario: Scenario, result: Result): string {
   const uses = usesIn(scenario, result);
   const each = uses > 1 ? `; ${figure(total / uses)} each of ${figure(uses)}` : "";
   const together =
-    "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all nodes` : "";
+    "delivered" in outcome && datagrams < total ? `; ${figure(datagrams)} if one datagram reaches all` : "";
   const missed = lost === 0 ? "" : `; ${figure(lost)} never arrived`;
   return `${types.length === 0 ? figure(total) : `${figure(total)}: ${detail}`}${each}${together}${missed}`;
 }

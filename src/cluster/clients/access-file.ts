@@ -75,10 +75,10 @@ export class AccessFile implements Access {
       if (text === this.#text) return;
       this.#access = accessOf(parsed(text, path), path);
       this.#text = text;
-      log.info(`${path} has changed, and clients have the roles that it says`, { event: "roles-renewed" });
+      log.info(`${path} has changed: its roles are in effect`, { event: "roles-renewed" });
       onChange();
     } catch (error) {
-      const text = `the file of roles cannot be used, and the roles of before go on: ${(error as Error).message}`;
+      const text = `cannot use the new file of roles, so the previous roles remain in effect: ${(error as Error).message}`;
       log.once("roles-not-renewed", text, { event: "roles-not-renewed" });
     } finally {
       this.#isLooking = false;

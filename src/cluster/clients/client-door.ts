@@ -110,7 +110,7 @@ export class ClientDoor {
 
   /** The connection has this client id from now on; an older one with the same id is dismissed. */
   enter(guest: Guest, client: NodeId): void {
-    this.#byClient.get(client)?.dismiss("moved", "the client has another connection", false);
+    this.#byClient.get(client)?.dismiss("moved", "the client has opened another connection", false);
     this.#byClient.set(client, guest);
   }
 
@@ -224,7 +224,7 @@ interface Around {
 
 /** The message for a caller without a role. @param flaw in the client's certificate. */
 export const unknownCaller = (flaw: string | null): string =>
-  `expected a token, or a certificate, that this cluster knows${flaw === null ? "" : `: that which was shown is refused, ${flaw}`}`;
+  `expected a valid token or certificate${flaw === null ? "" : `: the certificate was rejected (${flaw})`}`;
 
 /** One connection of a client. */
 export class Guest implements Occupant {
@@ -263,7 +263,7 @@ export class Guest implements Occupant {
     const { word } = read;
     if (word.type === "ping") return this.say({ type: "pong", id: word.id });
     if (word.type === "hello") return this.#greet(word);
-    if (this.#phase !== "welcome") return this.dismiss("bad-message", "expected a hello first, and a welcome", true);
+    if (this.#phase !== "welcome") return this.dismiss("bad-message", "expected a hello first, then a welcome", true);
     if (word.type === "propose") this.#propose(word);
     else if (word.type === "query") void this.#read(word);
     else this.#follow(word);
@@ -327,7 +327,7 @@ export class Guest implements Occupant {
   }
 
   #greet({ version, client, token }: ClientWord & { type: "hello" }): void {
-    if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, and got another", true);
+    if (this.#phase !== "new") return this.dismiss("bad-message", "expected one hello, got a second", true);
     this.#phase = "greeting";
     this.#token = token;
     this.#role = this.#roleOf(token);
@@ -340,7 +340,7 @@ export class Guest implements Occupant {
       );
     if (!this.#around.door.room.admit(this)) return;
     if (this.#around.door.isLeaderless) return this.dismissLeaderless();
-    if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client's number", true);
+    if (client !== null && !isClient(client)) return this.dismiss("bad-message", "expected a client number", true);
     // A client with the role `read` has no session, so it gets no id and may not claim one.
     if (this.#role === "read") return this.welcome(FIRST_CLIENT);
     if (client !== null) return this.welcome(client);
@@ -364,7 +364,7 @@ export class Guest implements Occupant {
   #propose({ sequence, operation }: ClientWord & { type: "propose" }): void {
     const { counts, service } = this.#around;
     if (this.#role === "read" || this.client === null)
-      return this.dismiss("forbidden", "expected the role write for this, got read", true);
+      return this.dismiss("forbidden", "expected the role write for this request, got read", true);
     if (!isOfOwnSession(readProposal(operation)))
       return this.dismiss("bad-message", "expected operations of the client's own session", true);
     counts.commands += 1;
@@ -381,7 +381,7 @@ export class Guest implements Occupant {
         reason: `expected no name that begins with ${OWN_NAMES}`,
       });
     if (this.#reads >= MAX_READS)
-      return this.say({ type: "refused", id, code: "overloaded", reason: `${MAX_READS} reads of this client wait` });
+      return this.say({ type: "refused", id, code: "overloaded", reason: `this client already has ${MAX_READS} pending reads` });
     this.#reads += 1;
     counts.reads += 1;
     try {

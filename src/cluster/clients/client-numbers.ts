@@ -73,7 +73,7 @@ export class ClientNumbers {
 
   #isLate(client: Unnumbered): void {
     const { why } = this.#service;
-    const text = `the log of the cluster has not answered for ${MAX_WAIT_MS} ms`;
+    const text = `no answer from the log of the cluster within ${MAX_WAIT_MS} ms`;
     client.dismiss("unavailable", why === "" ? text : `${text}: ${why}`, false);
   }
 }

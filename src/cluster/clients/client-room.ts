@@ -44,7 +44,7 @@ export class ClientRoom {
   enter(occupant: Occupant): void {
     const [first] = this.#strangers.keys();
     if (first !== undefined && this.#strangers.size >= MAX_STRANGERS)
-      first.refuse("no-hello", `expected a hello sooner: ${MAX_STRANGERS} connections are open without one`);
+      first.refuse("no-hello", `expected at most ${MAX_STRANGERS} connections without a hello`);
     this.#strangers.set(occupant, this.#platform.clock.now());
     if (this.#timer !== null) return;
     this.#looked = this.#platform.clock.now();
@@ -55,7 +55,7 @@ export class ClientRoom {
   admit(occupant: Occupant): boolean {
     this.#strangers.delete(occupant);
     if (this.#heard.size >= MAX_CLIENTS) {
-      occupant.refuse("too-many-clients", `${MAX_CLIENTS} clients speak to this member, and no more may`);
+      occupant.refuse("too-many-clients", `this member already serves ${MAX_CLIENTS} clients, which is the maximum`);
       return false;
     }
     this.#heard.set(occupant, this.#platform.clock.now());
@@ -86,7 +86,7 @@ export class ClientRoom {
       if (now - since >= GREETING_MS) stranger.refuse("no-hello", `expected a hello within ${GREETING_MS} ms`);
     for (const [client, heard] of [...this.#heard]) {
       const silentMs = now - heard;
-      if (silentMs >= SILENCE_MS) client.refuse("silent", `nothing was heard of the client for ${SILENCE_MS} ms`);
+      if (silentMs >= SILENCE_MS) client.refuse("silent", `received nothing from the client for ${SILENCE_MS} ms`);
       else if (silentMs >= PROBE_MS) client.probe();
     }
   }

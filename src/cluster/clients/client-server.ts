@@ -121,7 +121,7 @@ function converse(ws: WebSocket, request: IncomingMessage, door: ClientDoor, acc
   };
   const guest = door.accept(wire, (token) => access.roleOf(token, names), flawIn(request));
   ws.on("message", (data, isBinary) => {
-    if (isBinary) guest.dismiss("bad-message", "expected texts of JSON, got bytes", true);
+    if (isBinary) guest.dismiss("bad-message", "expected JSON text, got bytes", true);
     else guest.hear((data as Buffer).toString());
   });
   ws.on("pong", () => guest.stir());
@@ -152,7 +152,7 @@ function objectionTo({ headers }: Pick<IncomingMessage, "headers">, { origins, i
   const { origin, host = "" } = headers;
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   if (origin !== undefined && !isOwn && !origins.includes(origin))
-    return `web pages of ${origin} may not call here: name it in the origins of clients`;
+    return `requests from web pages of ${origin} are not allowed: add it to clients.origins`;
   if (!isOpen) return null;
   const name = host.replace(/:\d+$/, "");
   const isAddress = name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");
@@ -209,7 +209,7 @@ function pages(options: ClientServerOptions, watches: Set<AbortController>, open
     });
   addSessionPages(held as unknown as Hono, sessions);
   app.route("/v1", held);
-  app.notFound((c) => c.json({ error: "no such page: /openapi.json tells which there are", code: "no-page" }, 404));
+  app.notFound((c) => c.json({ error: "no such page: see /openapi.json", code: "no-page" }, 404));
   app.onError((error, c) => {
     counts.refused += 1;
     const { status, body } = httpError(error);
@@ -229,7 +229,7 @@ function requireReadable(url: string): void {
   if (names.some((name) => name === "." || name === ".."))
     throw new UsageError(
       "bad-request",
-      'expected no name that is "." or "..": in an address it is a step to another page. POST /v1/transactions takes it',
+      'expected a name other than "." or "..", which a URL cannot contain: use POST /v1/transactions',
     );
 }
 
@@ -237,7 +237,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new UsageError("bad-request", `expected UTF-8 behind each % of the address, got ${part}`);
+    throw new UsageError("bad-request", `expected UTF-8 after each % of the URL, got ${part}`);
   }
 }
 
@@ -257,7 +257,7 @@ async function allowOrigin(c: Context<Env>, next: () => Promise<void>): Promise<
 /** @throws Forbidden */
 function requireRole(c: Context<Env>, needs: Role): void {
   const has = c.get("role");
-  if (!mayDo(has, needs)) throw new Forbidden(403, `expected the role ${needs} for this, got ${has}`);
+  if (!mayDo(has, needs)) throw new Forbidden(403, `expected the role ${needs} for this request, got ${has}`);
 }
 
 async function givenIn(c: Context<Env>, { path, query, body, hasValues }: HttpRequest, room: BodyRoom): Promise<Given> {

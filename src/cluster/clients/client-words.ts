@@ -166,7 +166,7 @@ export function readWord<T>(shape: Shape<T>, said: string): { readonly word: T }
   try {
     word = JSON.parse(said);
   } catch {
-    return { fault: "expected a text of JSON, and it does not parse" };
+    return { fault: "expected valid JSON" };
   }
   const fault = problem(shape, word, "message");
   return fault === null ? { word: word as T } : { fault };

@@ -15,13 +15,13 @@ type Status = 400 | 401 | 403 | 404 | 409 | 410 | 413 | 422 | 429 | 500 | 503 | 
 
 type Meanings = Readonly<Record<number, string>>;
 
-const TOO_LARGE = { 413: "Too large." };
+const TOO_LARGE = { 413: "The request is too large." };
 /** Errors of requests that last as long as their connection. */
 export const streamErrors: Meanings = {
-  400: "What was asked cannot be: the sentence says what was expected, and what came.",
-  401: "A token is needed, or a certificate.",
-  403: "The role does not allow it.",
-  503: "This member cannot answer now: ask another.",
+  400: "The request is not valid. The message names the expected and the actual value.",
+  401: "A token or a certificate is required.",
+  403: "The role does not allow this request.",
+  503: "This member cannot answer now. Try another member.",
 };
 /** The same errors, for requests with a body. */
 export const heldErrors: Meanings = { ...streamErrors, ...TOO_LARGE };
@@ -29,12 +29,12 @@ export const heldErrors: Meanings = { ...streamErrors, ...TOO_LARGE };
 export const coordinationErrors: Meanings = {
   ...streamErrors,
   ...TOO_LARGE,
-  429: "Too much is under way: ask again in a moment.",
-  504: "No answer in time. A change may have been done, or be done yet: `phase` says so.",
+  429: "Too many requests are in progress. Retry in a moment.",
+  504: "No answer in time. A change may have taken effect, or may still take effect: see `phase`.",
 };
 
 /** Additional errors of requests that change something. */
-export const changeErrors: Meanings = { 507: "The cluster holds as much as it may." };
+export const changeErrors: Meanings = { 507: "The cluster has reached a limit." };
 
 const statuses: Partial<Record<string, Status>> = {
   "too-large": 413,

@@ -107,7 +107,7 @@ describe("a watch", () => {
   test.each([
     ["afer=0", "expected afer to be absent, got 0"],
     ["after=-1", 'expected after to be a whole number of 0 or more, got "-1"'],
-    ["key=a&prefix=b", 'expected prefix to be absent beside key, got "b"'],
+    ["key=a&prefix=b", 'expected prefix to be absent when key is set, got "b"'],
   ])("is rejected with invalid parameters: %s", async (query, error) => {
     const { status, body } = await ask(`/v1/maps/m/watch?${query}`);
     expect(status).toBe(400);
@@ -177,8 +177,8 @@ describe("errors", () => {
   });
 
   test.each([
-    ["/v1/maps/m/keys/%FF", "expected UTF-8 behind each % of the address, got %FF"],
-    ["/v1/maps/m?prefix=%FF", "expected UTF-8 behind each % of the address, got %FF"],
+    ["/v1/maps/m/keys/%FF", "expected UTF-8 after each % of the URL, got %FF"],
+    ["/v1/maps/m?prefix=%FF", "expected UTF-8 after each % of the URL, got %FF"],
     ["/v1/maps/%2e/watch", 'expected no name that is "." or ".."'],
     ["/v1/maps/m/keys/%2E.", 'expected no name that is "." or ".."'],
     ["/v1/maps/m/keys/..", 'expected no name that is "." or ".."'],

@@ -64,7 +64,7 @@ export const number = z
   .string()
   .regex(/^\d{1,15}$/, "a whole number of 0 or more")
   .transform(Number);
-const revision = whole.describe("grows from change to change, over all keys and maps");
+const revision = whole.describe("increases with every change, across all keys and maps");
 const value = jsonValue.describe(`JSON data of at most ${limits.valueBytes} bytes`);
 const text = z.string("a text");
 export const ofQuery = number
@@ -87,7 +87,7 @@ export const httpRequests: readonly HttpRequest[] = [
     path: "/v1/status",
     id: "status",
     summary:
-      "How the log stands at this member. leader is null where it knows none, revision until it has once been up to date.",
+      "State of the log at this member. leader is null if the member knows none; revision is null until the member has caught up once.",
     role: "read",
     answer: z.object({
       member: whole,
@@ -108,14 +108,14 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/maps/{map}/keys/{key}",
     id: "get",
-    summary: "What stands under a key.",
+    summary: "Reads a key.",
     role: "read",
     query: z.strictObject({ timeoutMs: ofQuery }),
     answer: entry,
-    otherwise: { 404: "Nothing stands there." },
+    otherwise: { 404: "The key does not exist." },
     async answered({ state }, { params: { map = "", key = "" }, query }) {
       const found = await state.map(map).entry(key, query);
-      return found ?? new Other(404, { error: `nothing stands under "${key}" in the map "${map}"`, code: "absent" });
+      return found ?? new Other(404, { error: `the map "${map}" has no key "${key}"`, code: "absent" });
     },
   },
   {
@@ -123,12 +123,12 @@ export const httpRequests: readonly HttpRequest[] = [
     path: "/v1/maps/{map}/keys/{key}",
     id: "put",
     summary:
-      "Puts a value under a key; with ifRevision only if it was last put at that revision, 0: if nothing stands there.",
+      "Writes a key. With ifRevision, only if the key was last written at that revision; 0 means that the key must not exist.",
     role: "write",
     body: z.strictObject({ value, ifRevision: whole.optional(), timeoutMs }, "an object"),
     hasValues: true,
     answer: z.object({ revision }),
-    otherwise: { 409: "Something else stands there." },
+    otherwise: { 409: "The key was not last written at ifRevision." },
     async answered({ state }, { params: { map = "", key = "" }, body: { value: given, ifRevision, ...options } }) {
       const to = state.map(map);
       if (ifRevision === undefined) return { revision: await to.put(key, given, options) };
@@ -140,7 +140,7 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "DELETE",
     path: "/v1/maps/{map}/keys/{key}",
     id: "delete",
-    summary: "Deletes a key; with ifRevision only if it was last put at that revision.",
+    summary: "Deletes a key. With ifRevision, only if the key was last written at that revision.",
     role: "write",
     query: z.strictObject({ ifRevision: number.optional(), timeoutMs: ofQuery }),
     answer: z.object({ deleted: z.boolean() }),
@@ -152,13 +152,13 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/maps/{map}",
     id: "range",
-    summary: "Entries in the order of their keys, all as of one revision.",
+    summary: "Entries in key order, all from one revision.",
     role: "read",
     query: z.strictObject({
-      from: text.optional().describe("keys from this one on"),
-      to: text.optional().describe("keys before this one"),
+      from: text.optional().describe("first key, inclusive"),
+      to: text.optional().describe("end of the keys, exclusive"),
       prefix: text.optional(),
-      limit: number.optional().describe(`at most, and by default, ${limits.range}`),
+      limit: number.optional().describe(`default and maximum: ${limits.range}`),
       timeoutMs: ofQuery,
     }),
     answer: z.object({ entries: z.array(entry), revision, more: z.boolean() }),
@@ -168,7 +168,7 @@ export const httpRequests: readonly HttpRequest[] = [
     method: "POST",
     path: "/v1/transactions",
     id: "transaction",
-    summary: "All of `then` if all of `if` holds, otherwise all of `else`: at one moment, or not at all.",
+    summary: "Runs all steps of `then` if every comparison in `if` holds, otherwise all steps of `else`. Atomic.",
     role: "write",
     body: transactionShape,
     hasValues: true,
@@ -202,7 +202,7 @@ export const httpRequests: readonly HttpRequest[] = [
       "an object with add or set",
     ),
     answer: z.object({ value: integer }),
-    otherwise: { 422: "It would leave the safe integers." },
+    otherwise: { 422: "The result would leave the range of safe integers." },
     async answered({ state }, { params: { counter: name = "" }, body: { add, set, ...options } }) {
       const counter = state.counter(name);
       if (set === undefined) return { value: await counter.add(add, options) };
@@ -213,4 +213,4 @@ export const httpRequests: readonly HttpRequest[] = [
 ];
 
 const changedMeanwhile = (key: string, ifRevision: number): Other =>
-  new Other(409, { error: `"${key}" was not last put at revision ${ifRevision}`, code: "changed" });
+  new Other(409, { error: `"${key}" was not last written at revision ${ifRevision}`, code: "changed" });

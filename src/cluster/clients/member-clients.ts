@@ -50,18 +50,18 @@ export function clientPlaceOf({ id, clients, dataDir, members }: JoinOptions): P
   if (address === null) throw refusal(unexpected(name, "host:port", listen));
   if (dataDir === undefined)
     throw refusal(
-      `${unexpected("clients", "absent without a dataDir", listen)}: what clients share is kept in journals`,
+      `${unexpected("clients", "absent without a dataDir", listen)}: shared state is stored in a journal, so set dataDir`,
     );
   if (Object.keys(members).some((id) => Number(id) >= FIRST_CLIENT))
-    throw refusal(`expected the ids of members to be below ${FIRST_CLIENT}, as clients have numbers from there on`);
+    throw refusal(`expected member ids below ${FIRST_CLIENT}, because higher numbers are reserved for clients`);
   if (url !== null) socketUrl(url, "clients.url");
   const own = parseHostPort(members[id] ?? "")?.host ?? address.host;
   const place = { address, url, host: isWildcard(address.host) ? own : address.host, tls, roles, origins };
   if (isLoopback(address.host)) return place;
-  const off = `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve a network, give clients`;
-  if (roles === null) throw refusal(`${off}: { listen, roles }, a file that says who may do what`);
+  const off = `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve a network, set clients`;
+  if (roles === null) throw refusal(`${off}: { listen, roles }, with a file of roles`);
   if (tls === undefined)
-    throw refusal(`${off}: { listen, roles, tls: { cert, key } }, or tls: "off" where the network is trusted`);
+    throw refusal(`${off}: { listen, roles, tls: { cert, key } }, or tls: "off" in a trusted network`);
   return place;
 }
 

@@ -5,7 +5,7 @@ import { type Given, type HttpRequest, ofQuery, type Served } from "./http-reque
 import { timeoutMs } from "./request-timeout.ts";
 
 const id = z.number("a whole number of 0 or more").int("a whole number").min(0, "a whole number of 0 or more");
-const address = z.string('"host:port"').describe("host:port, where the other members reach it");
+const address = z.string('"host:port"').describe("host:port at which the other members reach it");
 const within = z.strictObject({ timeoutMs }, "an object");
 const query = z.strictObject({ timeoutMs: ofQuery }, "an object");
 const member = z.object({
@@ -27,7 +27,7 @@ const changing = (
 ): HttpRequest => ({
   role: "admin",
   answer: z.object({}),
-  otherwise: { 404: "There is no such member.", 409: "Another change is under way, or the id is taken." },
+  otherwise: { 404: "No member has this id.", 409: "Another change is in progress, or the id is taken." },
   ...request,
   async answered({ members }, given) {
     await does(members, given);
@@ -40,7 +40,7 @@ export const memberRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/members",
     id: "members",
-    summary: "Who the members are, linearizable.",
+    summary: "Lists the members, linearizable.",
     role: "read",
     query,
     answer: z.object({ members: z.array(member) }),
@@ -51,7 +51,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members",
       id: "addMember",
-      summary: "Puts a member on the list; with replaces another leaves in the same step.",
+      summary: "Adds a member. With replaces, another member leaves in the same step.",
       body: z.strictObject(
         { id, address, learner: z.boolean().optional(), replaces: id.optional(), timeoutMs },
         "an object",
@@ -67,7 +67,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/changes",
       id: "changeMembers",
-      summary: "Several changes at once, all or none: who votes changes in one step.",
+      summary: "Applies several changes atomically: the voters change in one step.",
       body: z.strictObject(
         { changes: z.array(change, "a list of changes").min(1).max(MAX_STEPS), timeoutMs },
         "an object",
@@ -79,7 +79,7 @@ export const memberRequests: readonly HttpRequest[] = [
     method: "POST",
     path: "/v1/members/settled",
     id: "settled",
-    summary: "Answers once all changes of the members are in effect.",
+    summary: "Returns once all membership changes are in effect.",
     role: "read",
     body: within,
     answer: z.object({}),
@@ -93,7 +93,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/{member}/removal",
       id: "removeMember",
-      summary: "Takes a member from the list, for good.",
+      summary: "Removes a member for good.",
       body: within,
     },
     (members, { params, body }) => members.remove(idIn(params), body),
@@ -103,7 +103,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/{member}/promotion",
       id: "promoteMember",
-      summary: "A learner is to vote.",
+      summary: "Promotes a learner to a voter.",
       body: within,
     },
     (members, { params, body }) => members.promote(idIn(params), body),
@@ -113,7 +113,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "PUT",
       path: "/v1/members/{member}/address",
       id: "moveMember",
-      summary: "A member is at another address.",
+      summary: "Moves a member to another address.",
       body: z.strictObject({ address, timeoutMs }, "an object"),
     },
     (members, { params, body: { address: at, ...call } }) => members.move(idIn(params), at, call),
@@ -123,7 +123,7 @@ export const memberRequests: readonly HttpRequest[] = [
       method: "POST",
       path: "/v1/members/{member}/leadership",
       id: "transfer",
-      summary: "Has a member lead the log. Answers when it does.",
+      summary: "Transfers the leadership of the log to a member. Returns when it leads.",
       body: within,
     },
     (members, { params, body }) => members.transfer(idIn(params), body),
@@ -132,7 +132,7 @@ export const memberRequests: readonly HttpRequest[] = [
     method: "GET",
     path: "/v1/snapshot",
     id: "snapshot",
-    summary: "All that the members share, linearizable: a file from which another cluster can be founded.",
+    summary: "A snapshot of all shared state, linearizable. You can found another cluster from the file.",
     role: "admin",
     query,
     answer: z.string(),

@@ -22,7 +22,7 @@ const failure = {
     code: { type: "string" },
     phase: {
       type: "string",
-      description: "What is known of a call that had no answer, such as never-sent, or uncertain.",
+      description: "Outcome of a call without an answer, such as never-sent or uncertain.",
     },
   },
 };
@@ -39,9 +39,9 @@ export function openApi(version: string): object {
   return {
     openapi: "3.1.0",
     info: {
-      title: "Coterie: clients that are no members",
+      title: "Coterie: client API",
       version,
-      description: "What the members of a cluster share, over HTTP. Any member answers; reads are linearizable.",
+      description: "The shared state of a cluster, over HTTP. Every member answers; reads are linearizable.",
     },
     paths: { ...paths, ...streams },
     components: { securitySchemes: { token: { type: "http", scheme: "bearer" } } },
@@ -54,7 +54,7 @@ function described(request: HttpRequest): object {
   return {
     operationId: id,
     summary,
-    description: `Takes the role ${role}.`,
+    description: `Requires the role ${role}.`,
     parameters: [...inPath(path), ...inQuery(query)],
     ...(body === undefined ? {} : { requestBody: { required: true, ...json(schema(body, "input")) } }),
     responses: {
@@ -84,10 +84,10 @@ const named = (name: string) => [{ name, in: "path", required: true, schema: tex
 const wish = {
   type: "object",
   properties: {
-    timeoutMs: { type: "integer", description: "Locks only: how long to wait at most." },
+    timeoutMs: { type: "integer", description: "Locks only: maximum time to wait." },
     silenceMs: {
       type: "integer",
-      description: "The caller says at least so often that it lives: PUT /v1/sessions/{session}.",
+      description: "The caller must renew the session within this time: PUT /v1/sessions/{session}.",
     },
   },
 };
@@ -101,12 +101,12 @@ const streams = {
   "/v1/maps/{map}/watch": {
     get: {
       operationId: "watch",
-      summary: "Every change of a map as a server-sent event, in order, without gap.",
-      description: "Takes the role read. Last-Event-ID goes on where an earlier connection ended.",
+      summary: "Every change of a map as a server-sent event, in order and without gaps.",
+      description: "Requires the role read. Last-Event-ID resumes after an earlier connection.",
       parameters: [...named("map"), ...inQuery(watchQuery), { name: "Last-Event-ID", in: "header", schema: text }],
       responses: {
         200: {
-          description: "Events `change`; an event `error`, with the fields of an error, is the last.",
+          description: "`change` events. An `error` event, with the fields of an error, is the last one.",
           content: { "text/event-stream": { schema: schema(change, "output") } },
         },
         ...failures(streamErrors),
@@ -116,33 +116,33 @@ const streams = {
   "/v1/locks/{lock}": {
     post: {
       operationId: "lock",
-      summary: "Waits for a lock, and holds it for as long as the connection lasts.",
+      summary: "Waits for a lock, and holds it as long as the connection is open.",
       parameters: named("lock"),
       requestBody: { required: true, ...json(wish) },
-      responses: lines("What happens, a line each: waiting, granted, certain, lost, released, refused."),
+      responses: lines("One event per line: waiting, granted, certain, lost, released, refused."),
     },
   },
   "/v1/elections/{election}": {
     post: {
       operationId: "lead",
-      summary: "Campaigns, and leads for as long as the connection lasts.",
+      summary: "Campaigns, and leads as long as the connection is open.",
       parameters: named("election"),
       requestBody: { required: true, ...json(wish) },
-      responses: lines("What happens, a line each: waiting, granted, certain, lost, released, refused."),
+      responses: lines("One event per line: waiting, granted, certain, lost, released, refused."),
     },
   },
   "/v1/sessions/{session}": {
     put: {
       operationId: "keepAlive",
-      summary: "The caller lives.",
+      summary: "Renews the session.",
       parameters: named("session"),
-      responses: { 200: { description: "Noted." }, ...failures(streamErrors) },
+      responses: { 200: { description: "The session is renewed." }, ...failures(streamErrors) },
     },
     delete: {
       operationId: "release",
-      summary: "The caller is done: what it held is given back.",
+      summary: "Ends the session, and releases its lock or leadership.",
       parameters: named("session"),
-      responses: { 200: { description: "It has been given back." }, ...failures(streamErrors) },
+      responses: { 200: { description: "The session has ended." }, ...failures(streamErrors) },
     },
   },
 };

@@ -13,9 +13,9 @@ const MAX_WATCHES = 1_000;
 const COMMENT_EVERY_MS = 15_000;
 
 export const watchQuery = z.strictObject({
-  after: number.optional().describe("changes behind this revision; by default, those to come"),
-  key: z.string().optional().describe("changes of this key only"),
-  prefix: z.string().optional().describe("changes of keys that begin so"),
+  after: number.optional().describe("changes after this revision; default: only new changes"),
+  key: z.string().optional().describe("only changes of this key"),
+  prefix: z.string().optional().describe("only changes of keys with this prefix"),
 });
 
 /** Several changes may share a revision: an event's id also numbers the change, so that a reader resumes after it. */
@@ -27,9 +27,9 @@ export function watch(
 ): Response {
   if (c.req.method === "HEAD") return c.body(null); // Otherwise the stream would never be read or ended.
   if (key !== undefined && prefix !== undefined)
-    throw new UsageError("bad-request", unexpected("prefix", "absent beside key", prefix));
+    throw new UsageError("bad-request", unexpected("prefix", "absent when key is set", prefix));
   if (watches.size >= MAX_WATCHES)
-    throw new EnvironmentError("too-many-watches", `${MAX_WATCHES} watch here, and no more may`);
+    throw new EnvironmentError("too-many-watches", `this member already serves ${MAX_WATCHES} watches, which is the maximum`);
   const seen = c.req.header("last-event-id");
   const [last, at, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(seen ?? "") ?? [];
   if (seen !== undefined && last === undefined)

@@ -199,7 +199,7 @@ export class LocalMembers implements ClusterMembers {
     if (!this.#around.mayLeave && !isLoopback(place.host))
       throw new UsageError(
         "bad-option",
-        `${unexpected("address", "one on this machine, since this member has no tls", address)}: give join() tls, or tls: "off" where the network is trusted`,
+        `${unexpected("address", "one on this machine, since this member has no tls", address)}: give join() tls, or tls: "off" in a trusted network`,
       );
   }
 }

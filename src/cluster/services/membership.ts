@@ -222,7 +222,7 @@ function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
   if (isLoopback(address.host)) return { address, tls: null, isReadOnly: readOnly === true };
   if (tls === undefined)
     throw refusal(
-      `${unexpected(name, "a loopback address", formatHostPort(address))}: to show reports to a network, give admin: { address, tls: { cert, key } }, or tls: "off" where the network is trusted`,
+      `${unexpected(name, "a loopback address", formatHostPort(address))}: to show reports to a network, give admin: { address, tls: { cert, key } }, or tls: "off" in a trusted network`,
     );
   if (readOnly === false)
     throw refusal(

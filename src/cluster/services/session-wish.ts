@@ -6,7 +6,7 @@ import { UsageError, unexpected } from "../../core/errors.ts";
 import { type Fields, strayField } from "../fields.ts";
 
 export interface SessionWish {
-  /** Locks only: how long to wait at most. */
+  /** Locks only: maximum time to wait. */
   readonly timeoutMs?: number;
   /** The longest silence of the caller after the grant; then it counts as dead. Default: its open connection suffices. */
   readonly silenceMs?: number;

@@ -41,7 +41,7 @@ export class Sessions implements SessionHost {
     if (this.#closing.signal.aborted) throw leaving();
     if (this.#open.size >= MAX_SESSIONS) {
       this.#onRefused();
-      throw new EnvironmentError("too-many-sessions", `${MAX_SESSIONS} sessions are open here, and no more may be`);
+      throw new EnvironmentError("too-many-sessions", `this member already has ${MAX_SESSIONS} sessions, which is the maximum`);
     }
     const session = new Session(silenceMs, this.#closing.signal);
     const held =

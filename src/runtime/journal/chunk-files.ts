@@ -54,7 +54,10 @@ export class ChunkFiles {
     return chunk;
   }
 
-  /** Writes the chunk of this number, unless it has been written. It is durable once this resolves. @returns how many bytes were written */
+  /**
+   * Writes the chunk with this number, unless it is already written. It is durable once this resolves. @returns the bytes
+   * written
+   */
   async write(number: number): Promise<number> {
     const chunk = this.#unwritten.get(number);
     if (chunk === undefined) return 0;

@@ -1,4 +1,4 @@
-/** What becomes of a journal that was not closed, or not left alone. */
+/** A journal that was not closed, or that was changed from outside. */
 import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -17,13 +17,13 @@ describe("a journal that was not closed", () => {
     }
   };
 
-  test("holds all that was confirmed", async () => {
+  test("contains all confirmed records", async () => {
     await folder.crash(three);
     expect(await folder.session()).toEqual([1, 2, 3].map((number) => note(number)));
     expect(folder.warnings).toEqual([]);
   });
 
-  test("is cut where its last write was torn, and the log says so", async () => {
+  test("is cut at a torn last write, which is logged", async () => {
     await folder.crash(three);
     const { size } = statSync(folder.file);
     appendFileSync(
@@ -36,10 +36,10 @@ describe("a journal that was not closed", () => {
     ]);
     expect(await folder.session()).toHaveLength(3);
     expect(folder.warnings).toHaveLength(1);
-    expect(statSync(folder.file).size).toBeGreaterThan(size); // The mark that it was opened and closed.
+    expect(statSync(folder.file).size).toBeGreaterThan(size); // The marks for opening and closing it.
   });
 
-  test("is refused where it is damaged and can be read again after that", async () => {
+  test("is rejected if it is damaged before a readable batch", async () => {
     await folder.crash(three);
     folder.flip(HEADER_BYTES + 20);
     await expect(folder.open()).rejects.toThrow(
@@ -52,7 +52,7 @@ describe("a journal that was not closed", () => {
     expect(await folder.session()).toHaveLength(3);
   });
 
-  test("is refused where a write in the middle is missing", async () => {
+  test("is rejected if a write in the middle is missing", async () => {
     await folder.crash(three);
     const bytes = readFileSync(folder.file);
     const first = 14 + bytes.readUInt32LE(HEADER_BYTES + 4);
@@ -60,7 +60,7 @@ describe("a journal that was not closed", () => {
     await expect(folder.open()).rejects.toThrow(`cannot be read at byte ${HEADER_BYTES}, write 2 comes after write 0`);
   });
 
-  test("does not take what an earlier file has left on the disk for its own", async () => {
+  test("ignores leftovers of an earlier file on the disk", async () => {
     await folder.crash(three);
     const older = readFileSync(folder.file).subarray(HEADER_BYTES);
     rmSync(folder.file);
@@ -71,7 +71,7 @@ describe("a journal that was not closed", () => {
   });
 });
 
-test("of a journal that was closed, nothing is taken for torn: damage is refused wherever it is", async () => {
+test("after a clean close nothing counts as torn: damage anywhere is rejected", async () => {
   await folder.session((slot) => slot.append(note(1, "closed")));
   const bytes = readFileSync(folder.file);
   const MARK_BYTES = 14;
@@ -84,13 +84,13 @@ test("of a journal that was closed, nothing is taken for torn: damage is refused
   expect(scan(bytes, folder.file).entries).toHaveLength(4); // Two declarations, the owner, the note.
 });
 
-test("whatever is cut or flipped: a beginning that has all that was confirmed before that place, or a refusal", async () => {
+test("after any cut or flip: a prefix with everything confirmed before it, or a rejection", async () => {
   const step = fc.record({ records: fc.array(fc.string({ maxLength: 30 }), { maxLength: 4 }), compacts: fc.boolean() });
   const harm = fc.record({ where: fc.double({ min: 0, max: 1, noNaN: true }), cuts: fc.boolean(), bit: fc.nat(7) });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), harm, async (steps, { where, cuts, bit }) => {
       folder.empty();
-      /** What the slot held when the file had so many bytes, all of them confirmed. */
+      /** The slot's records when the file had this many bytes, all of them confirmed. */
       const confirmed: { bytes: number; records: readonly Note[] }[] = [];
       await folder.crash(async (slot) => {
         await durable(slot);

@@ -1,4 +1,4 @@
-/** What two transports that reach each other do, on the real platform and on the simulated one. */
+/** Two transports that reach each other, on the real and on the simulated platform. */
 import { describe, expect, test } from "vitest";
 import { numbered, type TransportUnderTest, transportUnderTest } from "../../../test/network/transport-under-test.ts";
 import { type Ground, grounds } from "../../../test/platform/ground.ts";
@@ -28,13 +28,13 @@ async function opened(ground: Ground, self: 0 | 1, limits?: Partial<Limits>): Pr
 const pair = (ground: Ground, limits?: Partial<Limits>) =>
   Promise.all([opened(ground, 0, limits), opened(ground, 1, limits)] as const);
 
-/** Its link to node 1 is open. */
+/** Waits until its link to node 1 is open. */
 const linked = (ground: Ground, { transport }: TransportUnderTest): Promise<void> =>
   ground.until(() => expect(transport.peers[0]?.link).toBe("open"));
 
 describe.each(grounds)("on the $name platform", ({ on }) => {
   test(
-    "a message has the same name at both ends",
+    "a message has the same id at both ends",
     on(async (ground) => {
       const [sender, receiver] = await pair(ground);
       const names = upTo(20).map((value) => sender.transport.send(1, numbered(value)).id());
@@ -57,7 +57,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
 
     test(
-      "may be as long as a frame, whatever was sent before it in the same turn",
+      "may be as long as a frame, regardless of earlier messages in the same turn",
       on(async (ground) => {
         const [sender, receiver] = await pair(ground, { maxFrameBytes: 5_000 });
         for (const [i, length] of [200, 4_900, 10, 1_500, 3_600, 4_970, 5].entries())
@@ -67,7 +67,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
       }),
     );
 
-    test.each([0, 5])("of a wrong shape is refused where it is sent, with a delay of %i ms too", (max) =>
+    test.each([0, 5])("of a wrong shape is rejected at the sender, also with a delay of %i ms", (max) =>
       on(async (ground) => {
         const [sender, receiver] = await pair(ground, { maxFrameBytes: 5_000 });
         sender.injector.faults = { cutTo: [], dropRate: 0, delayMs: { min: 0, max } };
@@ -84,9 +84,9 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
   });
 
-  describe("a peer that is started again", () => {
+  describe("a peer that restarts", () => {
     test(
-      "gets what is sent from then on; what was meant for its old process is lost, and said to be",
+      "receives later messages; messages for its old process are reported lost",
       on(async (ground) => {
         const sender = await opened(ground, 0);
         const old = await opened(ground, 1);
@@ -107,7 +107,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
 
     test(
-      "that nobody has met yet gets what was sent before it began",
+      "that has never connected receives messages sent before it started",
       on(async (ground) => {
         const sender = await opened(ground, 0);
         for (const value of upTo(100)) sender.transport.send(1, numbered(value, "x".repeat(100)));
@@ -145,7 +145,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
     );
 
     test(
-      "receives every message that the bounded queue has accepted; the others are refused when they are sent",
+      "receives every message that the bounded queue accepted; others are rejected when they are sent",
       on(async (ground) => {
         const { sender, receiver, reconnect } = await refused(ground, { maxQueueBytes: 20_000 });
         await ground.sleep(200);
@@ -171,7 +171,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
   );
 
   test(
-    "a taken port is refused in one sentence",
+    "a port in use is reported in one sentence",
     on(async (ground) => {
       await opened(ground, 0);
       const second = transportOn(ground, 0);
@@ -181,7 +181,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
   );
 
   test(
-    "a message to nobody is a mistake of the caller",
+    "a message to an unknown node is an error of the caller",
     on(async (ground) => {
       const [sender] = await pair(ground);
       expect(() => sender.transport.send(7, numbered(1))).toThrow("expected a message to one of 1, got one to 7");

@@ -12,7 +12,7 @@ const limits: FragmentLimits = {
 const bytes = (length: number, fill = 0): Buffer => Buffer.alloc(length, fill);
 
 describe("fragments of a message", () => {
-  test("make the message, in whatever order they come and however often", () => {
+  test("form the message, in any order and with any repetition", () => {
     const fragments = new Fragments(limits);
     expect(fragments.take(7, 2, 3, Buffer.from("c"))).toBeNull();
     expect(fragments.take(7, 0, 3, Buffer.from("a"))).toBeNull();
@@ -20,7 +20,7 @@ describe("fragments of a message", () => {
     expect(fragments.take(7, 1, 3, Buffer.from("b"))?.toString()).toBe("abc");
   });
 
-  test("that come again after the message was whole make it no second time, and count as no loss", () => {
+  test("do not form the message again if repeated, and do not count as a loss", () => {
     const fragments = new Fragments(limits);
     fragments.take(1, 0, 2, bytes(1));
     expect(fragments.take(1, 1, 2, bytes(1))).not.toBeNull();
@@ -37,7 +37,7 @@ describe("fragments of a message", () => {
     expect(fragments.take(1, 1, 2, datagram.subarray(1))?.toString("hex")).toBe("0109");
   });
 
-  test("are given up when the others do not come", () => {
+  test("are given up when others do not arrive", () => {
     const fragments = new Fragments(limits);
     fragments.take(1, 0, 2, bytes(10));
     for (let i = 0; i < 2; i++) fragments.age();
@@ -47,7 +47,7 @@ describe("fragments of a message", () => {
     expect(fragments.take(1, 1, 2, bytes(10))).toBeNull();
   });
 
-  test("wait in bounded number and bytes: the oldest message goes first", () => {
+  test("are limited in number and bytes: the oldest message is dropped first", () => {
     const few = new Fragments(limits);
     for (let number = 1; number <= 6; number++) few.take(number, 0, 2, bytes(1));
     expect(few.abandoned).toBe(1);

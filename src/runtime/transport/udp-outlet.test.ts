@@ -17,7 +17,7 @@ let lines: string[];
 let outlet: UdpOutlet;
 afterEach(() => outlet.close());
 
-/** Of node 0, to nodes 1 and 2. */
+/** Node 0 sends to nodes 1 and 2. */
 function begin(faults: Faults): void {
   [injector, counts, lines] = [faultInjector(realPlatform.random), newCounts(), []];
   injector.faults = faults;
@@ -36,8 +36,8 @@ function begin(faults: Faults): void {
   });
 }
 
-describe("what the fault injector holds back", () => {
-  test("is bounded: what is more is lost for its receiver, and that is said once", () => {
+describe("datagrams that the fault injector delays", () => {
+  test("are bounded: the excess is lost for its receiver, and logged once", () => {
     begin(delayed);
     for (let i = 0; i < MAX_HELD / 2; i++) expect(outlet.transmit("messages", body).size).toBe(0);
     expect(lines).toEqual([]);
@@ -51,7 +51,7 @@ describe("what the fault injector holds back", () => {
     expect(counts.datagramsSent).toBe(0);
   });
 
-  test("keeps nothing from a receiver that nothing is held back from", () => {
+  test("do not affect other receivers", () => {
     begin(delayed);
     for (let i = 0; i < MAX_HELD / 2; i++) outlet.transmit("messages", body);
     injector.faults = { ...noFaults, datagrams: { dropRate: 0, duplicateRate: 1, reorderRate: 0 } };

@@ -13,11 +13,11 @@ const outside = Object.values(networkInterfaces())
   .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
 describe("where a group's datagrams go", () => {
-  test("is nowhere on a platform without datagrams", () => {
+  test("does not exist on a platform without datagrams", () => {
     expect(() => settle(place, null)).toThrow("this platform has no datagrams");
   });
 
-  test("stays in the own network, in datagrams as long as the interface takes, unless somebody says otherwise", () => {
+  test("stays in the local network by default, with datagrams as large as the interface allows", () => {
     expect(settlePlace(place)).toEqual({ ...place, ttl: 1, key: null, maxDatagramBytes: 65_000 });
     expect(settlePlace({ ...place, ttl: 3, maxDatagramBytes: 9_000 })).toMatchObject({
       ttl: 3,
@@ -25,7 +25,7 @@ describe("where a group's datagrams go", () => {
     });
   });
 
-  test("may be named by its interface", () => {
+  test("may be given by the name of the interface", () => {
     const [name] = Object.entries(networkInterfaces()).find(([, all]) => all?.[0]?.internal) ?? [];
     expect(settlePlace({ ...place, interface: name as string }).interface).toBe("127.0.0.1");
   });
@@ -71,7 +71,7 @@ describe("where a group's datagrams go", () => {
     expect(() => settlePlace({ ...place, ...change })).toThrow(problem);
   });
 
-  test("needs a key on a loopback interface, too, where links are encrypted", () => {
+  test("needs a key even on a loopback interface if links are encrypted", () => {
     expect(() => settlePlace({ ...place, tls: "on" })).toThrow(
       'expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches 127.0.0.1 can multicast in a member\'s name: give a secret that all members share',
     );
@@ -79,10 +79,10 @@ describe("where a group's datagrams go", () => {
     expect(settlePlace({ ...place, tls: "off" })).toMatchObject({ key: null });
   });
 
-  test.skipIf(outside === undefined)("needs a key where other machines can listen, unless TLS is off by name", () => {
+  test.skipIf(outside === undefined)("needs a key if other machines can listen, unless TLS is explicitly off", () => {
     const beyond = { ...place, interface: outside as string };
     expect(() => settlePlace(beyond)).toThrow(
-      `expected multicast.key to be set, since what goes through ${outside} can be read and forged on other machines: give a secret that all members share, or "tls": "off" where the network is trusted`,
+      `expected multicast.key to be set, since what goes through ${outside} can be read and forged on other machines: give a secret that all members share, or "tls": "off" in a trusted network`,
     );
     expect(settlePlace({ ...beyond, key })).toMatchObject({ key, maxDatagramBytes: 1_400 });
     expect(settlePlace({ ...beyond, tls: "off" })).toMatchObject({ key: null });

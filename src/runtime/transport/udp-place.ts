@@ -76,7 +76,7 @@ function requireAlone(address: string, tls: "on" | null): void {
     );
   if (!isLoopback(address))
     throw refusal(
-      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: ${secret}, or "tls": "off" where the network is trusted`,
+      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: ${secret}, or "tls": "off" in a trusted network`,
     );
 }
 

@@ -42,7 +42,7 @@ interface Causes {
   readonly lives: ReadonlyMap<unknown, Life>;
 }
 
-/** The moment from which a burst can be understood: the crash, pause, start or suspicion shortly before it, if any. */
+/** The moment where the story of a burst begins: the crash, pause, start or suspicion shortly before it, if any. */
 export function causeOf({ from }: Burst, { marks, lives }: Causes): number {
   const turns = [...lives.values()].flatMap((life) => {
     const stretches = life.stretches();

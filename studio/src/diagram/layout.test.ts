@@ -89,7 +89,7 @@ describe("life lines", () => {
 });
 
 describe("thousands of life lines", () => {
-  test("are merged if only the role changes and there is no space for it", () => {
+  test("are merged if only the role changes and its label does not fit", () => {
     const entries = Array.from({ length: 200 }, (_, index): TraceEntry => {
       const role = index % 2 === 0 ? "holding back" : "up to date";
       return { at: 100 + index, node: 0, kind: "view", view: { role }, state: {} };
@@ -201,7 +201,7 @@ describe("deliveries", () => {
     ]);
   });
 
-  test("are placed next to the command to send, and by the thousand only if they can be told apart", () => {
+  test("are placed next to the command to send, and by the thousand only if they can be distinguished", () => {
     const command: TraceEntry = { at: 100, node: 0, kind: "command", command: { type: "send" } };
     const crowd = Array.from({ length: 50 }, (_, index) => delivered(500 + index / 10, 0, `1.${index}`));
     const { marks } = pictureOf([command, delivered(100, 0, "0.1"), ...crowd]);

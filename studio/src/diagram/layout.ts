@@ -31,7 +31,7 @@ const LOST_AT_RECEIVER = 0.84;
 const FLYING = 0.3;
 /** Arrows end this far from the middle of the life line. */
 const CLEARANCE_PX = 3;
-/** More arrows than this cannot be told apart. */
+/** More arrows than this cannot be distinguished. */
 const MAX_ARROWS = 700;
 
 /** @param whole a history to search for the part in the frame, or one that can select it itself */
@@ -137,7 +137,7 @@ function linesOf({ lives }: History, node: NodeId, frame: Frame): LifeLine[] {
 const FINEST_PX = 2;
 
 /**
- * Samples of more messages than can be told apart: one of each group that would overlap, fainter in dense regions, so that
+ * Samples of more messages than can be distinguished: one of each group that would overlap, fainter in dense regions, so that
  * a hundred thousand are drawn as fast as a few hundred.
  * @param most samples at most
  * @param count of all messages, if `messages` are already samples

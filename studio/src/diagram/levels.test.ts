@@ -35,7 +35,7 @@ describe("a window", () => {
   });
 });
 
-describe("more items than can be told apart", () => {
+describe("more items than can be distinguished", () => {
   const many = Array.from({ length: 100_000 }, (_, place) => instant(place, place % 4));
 
   test("are represented by samples of each lane, spread over the window", () => {

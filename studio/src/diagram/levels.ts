@@ -1,7 +1,7 @@
 /**
- * An index of items with a duration, so that a window finds its items without scanning all others. If there are too many to
- * be told apart, it returns samples: the stretches of a level are four times as long as on the level before, and of a
- * lane's items that begin in one stretch one is kept. Levels are built on demand, or one by one in advance.
+ * An index of items with a duration, so that a window finds its items without scanning all others. For a crowded window it
+ * returns samples: the stretches of a level are four times as long as on the level before, and of a lane's items that begin
+ * in one stretch one is kept. Levels are built on demand, or one by one in advance.
  */
 
 /** The interval of an item on an axis. A sample represents only items of its own lane. */
@@ -154,7 +154,7 @@ export const firstAfter = (ascending: ArrayLike<number>, value: number): number 
 export const firstFrom = (ascending: ArrayLike<number>, value: number): number =>
   firstWhere(ascending, (each) => each >= value);
 
-/** The first index of an ascending list from which the predicate is true. */
+/** The first index of an ascending list where the predicate is true. It stays true after that. */
 function firstWhere(ascending: ArrayLike<number>, isSo: (value: number) => boolean): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {

@@ -1,4 +1,4 @@
-/** Marks on the life lines: events at one node alone. Only as many are placed as can be told apart. */
+/** Marks on the life lines: events at one node alone. Only as many are placed as can be distinguished. */
 import type { NodeId, Tagged } from "../../../src/core/protocol.ts";
 import { deliveredId, nameOf } from "../../../src/trace/log.ts";
 import type { MarkKind } from "../../../src/trace/picture/marks.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Pace } from "./pace.ts";
 
-/** The frames at these times in which the picture is drawn. */
+/** The frames, out of those at these times, that draw the picture. */
 function drawnAt(frames: readonly number[]): number[] {
   const pace = new Pace();
   return frames.filter((now) => {

@@ -44,7 +44,7 @@ export interface History<M extends Message = Message> {
 
 /** A history that can select the part in a window itself, so that not all of it is scanned. */
 export interface Windowed<M extends Message = Message> {
-  /** Everything that reaches into the window; samples if there is more than can be told apart. */
+  /** Everything that reaches into the window; samples if there is more than can be distinguished. */
   between(from: number, to: number): History<M>;
 }
 
@@ -78,7 +78,7 @@ export interface Picture<M extends Message = Message> {
   readonly frame: Frame;
   readonly lines: readonly LifeLine[];
   readonly arrows: readonly Arrow<M>[];
-  /** Set if there are more messages than can be told apart: `arrows` are then samples. */
+  /** Set if there are more messages than can be distinguished: `arrows` are then samples. */
   readonly crowd: Crowd | null;
   readonly marks: readonly PlacedMark[];
   readonly tracks: readonly PlacedTrack[];

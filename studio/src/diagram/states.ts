@@ -51,7 +51,7 @@ export const STATE_COLOURS: Readonly<Record<Span["kind"], string>> = {
 
 export const STATE_PX = 13;
 
-/** Neighbors that cannot be told apart are merged. */
+/** Neighbors that cannot be distinguished are merged. */
 const LEAST_PX = 1;
 
 export function placeStates(states: readonly StateSpan[], frame: Frame): PlacedState[] {

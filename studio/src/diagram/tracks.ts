@@ -17,7 +17,7 @@ export interface PlacedTrack {
   readonly lifeY: number;
   /** The x of its ends at the life line, if they are in this frame. */
   readonly ends: readonly number[];
-  /** Empty if there is no space. */
+  /** Empty if it does not fit. */
   readonly text: string;
   readonly isSurplus: boolean;
   /** The description in words. */

@@ -22,7 +22,7 @@ describe("the window", () => {
     expect([from, spanMs]).toEqual([988, 124]);
   });
 
-  test("stays within what is known", () => {
+  test("stays within the known range", () => {
     const window = { from: 500, spanMs: 100 };
     expect(within(panned(window, 1e9), 0, 1_000).from).toBeCloseTo(907);
     expect(within(panned(window, -1e9), 0, 1_000).from).toBe(-10);

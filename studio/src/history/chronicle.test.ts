@@ -110,7 +110,7 @@ describe("messages", () => {
 });
 
 describe("lives", () => {
-  test("assumes the current state for the past if there is no evidence", () => {
+  test("assumes the current state for the past without evidence", () => {
     const chronicle = new Chronicle(clusterOf([1, 1]), []);
     expect(chronicle.lives.get(1)?.stretches()).toEqual([
       { from: -Infinity, to: Infinity, condition: "running", leads: true, role: "leader" },

@@ -43,7 +43,7 @@ test("merges the same event of several nodes into one line, at the time of the l
   ]);
 });
 
-test("ends with the last event of each node, in whatever order the nodes arrive", () => {
+test("ends with the last event of each node, in any order of arrival", () => {
   const changes = [elected(10, 0, 4), elected(20, 0, 3), elected(30, 1, 3), elected(40, 1, 4), elected(50, 0, 4)];
   const lines = ["nodes 0 and 1 follow node 4", "nodes 0 and 1 follow node 3", "node 0 follows node 4"];
   expect(told(...changes)).toEqual(lines);

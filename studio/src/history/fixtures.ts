@@ -8,7 +8,7 @@ export function nodePicture(id: NodeId, view: View | null, process: NodePicture[
   return { id, pid, address: "", admin: "", process, exit: null, view, commands: [] };
 }
 
-/** A cluster in which node i follows `leaders[i]`; null: the node knows no leader. */
+/** A cluster whose node i follows `leaders[i]`; null: the node knows no leader. */
 export function clusterOf(leaders: readonly (NodeId | null)[], now = 1_000): ClusterPicture {
   const nodes = leaders.map((leader, id) => nodePicture(id, { role: leader === id ? "leader" : "follower", leader }));
   return pictureOf(nodes, now);

@@ -71,7 +71,11 @@ const events: Record<string, Tell> = {
     const where = index === undefined ? "" : ` at ${Number(index)}`;
     return { topic: "protocol", one: `decides ${what}${where}`, many: `decide ${what}${where}` };
   },
-  asked: ({ operation }) => ({ topic: "command", one: `requests ${brief(operation)}`, many: `request ${brief(operation)}` }),
+  asked: ({ operation }) => ({
+    topic: "command",
+    one: `requests ${brief(operation)}`,
+    many: `request ${brief(operation)}`,
+  }),
   acknowledged: ({ sequence }) => same("command", `receives the answer to command ${sequence}`),
 };
 

@@ -1,24 +1,24 @@
-/** One time and one axis for several runs: events of the same time are below each other. */
+/** One time axis for several runs: events of the same time are placed below each other. */
 import type { ShownRun } from "./engine/answers.ts";
 import type { ShownAxis } from "./engine/drawing.ts";
 
 type Timed = Pick<ShownRun, "steps" | "drawing">;
 
-/** Of a moment in which a node does one thing, and of each further one. */
+/** The width of a moment with one step per node, and of each further step. */
 const [COLUMN_PX, FURTHER_PX] = [46, 26];
 
 export interface Aligned {
-  /** Of each run, in their order. */
+  /** One axis per run, in order. */
   readonly axes: readonly ShownAxis[];
-  /** Where each moment begins. */
+  /** The beginning of each moment. */
   readonly moments: readonly number[];
 }
 
-/** @param moments at which something happens in any of the runs, ascending */
+/** @param moments the times of all events in any of the runs, ascending */
 export function aligned(runs: readonly Timed[], moments: readonly number[]): Aligned {
   const columnOf = new Map(moments.map((at, column) => [at, column]));
   const ranks = runs.map(({ steps }) => ranksOf(steps));
-  /** The most that one node does in it, in any of the runs. */
+  /** The most steps of one node at each moment, in any of the runs. */
   const most = moments.map(() => 0);
   for (const [index, { steps }] of runs.entries())
     for (const [place, { at }] of steps.entries()) {
@@ -45,7 +45,7 @@ export function aligned(runs: readonly Timed[], moments: readonly number[]): Ali
   return { axes, moments: starts };
 }
 
-/** Counted among the steps of the same node at the same time, from 0. */
+/** Each step's index among the steps of the same node at the same time. */
 function ranksOf(steps: Timed["steps"]): number[] {
   const counts = new Map<string, number>();
   return steps.map(({ at, node }) => {
@@ -66,7 +66,7 @@ function networksOn(places: readonly number[], { steps, networks }: ShownAxis): 
   });
 }
 
-/** Ascending, each once, in milliseconds. */
+/** Ascending and distinct, in milliseconds. */
 export function momentsOf(runs: readonly Pick<ShownRun, "steps">[]): number[] {
   const times = new Set(runs.flatMap(({ steps }) => steps.map(({ at }) => at)));
   return [...times].toSorted((a, b) => a - b);

@@ -1,47 +1,47 @@
 /**
- * What is done to a run at the cursor makes another run, whose link says what was done and where. What was done before and
- * left stays in the link as a further branch: together they are a tree, whose root is the run as it was.
+ * An act at the cursor makes another run, whose link contains the acts and their places. Acts that are left stay in the
+ * link as further branches. Together they form a tree, whose root is the original run.
  */
 import type { ShownRun } from "./engine/answers.ts";
 import { BETWEEN_BRANCHES, type Fork, forksOf, forksText, linkLength, MAX_LINK, type Words } from "./engine/recipe.ts";
 
-/** More branches than these are not kept; the oldest go first. */
+/** The oldest branches beyond this number are dropped. */
 const MOST_BRANCHES = 12;
 
 export function afterAct(words: Words, { steps, forks }: ShownRun, step: number, done: Omit<Fork, "entries">): Words {
   const entries = steps[step]?.entries ?? 0;
-  // What was done later than this belongs to the branch that is left.
+  // Later acts belong to the branch that is left.
   const kept = forks.filter((fork) => fork.entries <= entries);
   return onBranch(words, forksText([...kept, { entries, ...done }]));
 }
 
-/** A run, and the step of it at which the cursor stands. */
+/** A run, and the cursor's step in it. */
 export interface AtStep {
   readonly run: Pick<ShownRun, "steps">;
   readonly step: number;
 }
 
-/** The act is taken back, and not kept as a branch. The cursor returns to the step at which it was done. */
+/** Takes back the last act without keeping it as a branch. The cursor returns to the act's step. */
 export function withoutLastFork(words: Words, cursor: AtStep | null = null): Words {
   const left = forksText(forksOf(words.fork ?? "").slice(0, -1));
   return keepingPlace(words, withBranches(words, left, branchesOf(words)), cursor);
 }
 
-/** One of the acts is taken back and the others are left; the run with it is kept as a branch. */
+/** Takes back one of the acts and keeps the others. The run with the act is kept as a branch. */
 export function withoutFork(words: Words, place: number, cursor: AtStep | null = null): Words {
   const left = forksText(forksOf(words.fork ?? "").filter((_fork, index) => index !== place));
   return keepingPlace(words, onBranch(words, left), cursor);
 }
 
-/** The same run's branch with these acts; the one that is left is kept. */
+/** Selects the branch with these acts, and keeps the current one. */
 export function onBranch(words: Words, fork: string, cursor: AtStep | null = null): Words {
   const there = withBranches(words, fork, [...branchesOf(words), forksText(forksOf(words.fork ?? ""))]);
-  // A branch with acts of its own begins where the last of them was done.
+  // A branch with acts of its own begins at its last act.
   const isEarlier = isWithin(forksText(forksOf(fork)), forksText(forksOf(words.fork ?? "")));
   return isEarlier ? keepingPlace(words, there, cursor) : there;
 }
 
-/** Both runs are alike up to the first act that differs: there the cursor stands, or where it stood, if that is earlier. */
+/** Both runs are equal up to the first act that differs. The cursor goes there, or stays if it is earlier. */
 function keepingPlace(before: Words, after: Words, cursor: AtStep | null): Words {
   if (cursor === null) return after;
   const { run, step } = cursor;
@@ -58,7 +58,7 @@ const branchesOf = ({ branches = "" }: Words): string[] =>
 const isWithin = (inner: string, outer: string): boolean =>
   outer === inner || inner === "" || outer.startsWith(`${inner};`);
 
-/** Branches that are no part of others, as many as there is room for. */
+/** The branches that are not contained in others, as many as fit. */
 function withBranches(words: Words, fork: string, branches: readonly string[]): Words {
   const { at: _at, fork: _fork, branches: _branches, ...rest } = words;
   const kept = branches.filter(
@@ -75,11 +75,11 @@ function withBranches(words: Words, fork: string, branches: readonly string[]): 
   return made(some);
 }
 
-/** One run of the tree: that which came of an act, after those above it. */
+/** One run of the tree: the result of an act, after the acts above it. */
 export interface ForkNode {
-  /** All acts up to here, as the link has them; empty for the run as it was. */
+  /** All acts so far, as in the link; empty for the original run. */
   readonly fork: string;
-  /** The last of them; null for the run as it was. */
+  /** The last act; null for the original run. */
   readonly act: Fork | null;
   readonly stand: "shown" | "above" | "aside";
   readonly children: readonly ForkNode[];
@@ -107,13 +107,13 @@ const MAX_DEPTH = 4;
 
 interface ListedRun {
   readonly node: ForkNode;
-  /** Only alternatives are indented; acts done one after the other are listed below each other. */
+  /** Only alternatives are indented. Successive acts are listed below each other. */
   readonly depth: number;
-  /** Whether it continues a run that is listed above it at the same depth. */
+  /** Whether it continues the run above it at the same depth. */
   readonly continues: boolean;
 }
 
-/** All runs of a tree as they are listed, from top to bottom. */
+/** All runs of a tree in the order of the list. */
 export function listed(node: ForkNode, depth = 0, continues = false): ListedRun[] {
   const hasAlternatives = node.act === null || node.children.length > 1;
   const below = hasAlternatives ? Math.min(depth + 1, MAX_DEPTH) : depth;

@@ -1,4 +1,4 @@
-/** The options of an algorithm as their fields read and write them: in the link they are one JSON object. */
+/** Reads and writes the options of an algorithm, which are one JSON object in the link. */
 import type { OptionField } from "./engine/answers.ts";
 import { MAX_NODES } from "./engine/limits.ts";
 
@@ -7,7 +7,7 @@ type Options = Readonly<Record<string, unknown>>;
 const isOptions = (value: unknown): value is Options =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** None where what is written is no object. */
+/** Empty if the text is not an object. */
 function optionsIn(text: string): Options {
   try {
     const value: unknown = JSON.parse(text === "" ? "{}" : text);
@@ -17,24 +17,24 @@ function optionsIn(text: string): Options {
   }
 }
 
-/** Nodes that a form offers for a written number of nodes; none if the laboratory does not run so many. */
+/** The nodes that a form offers for a number of nodes; empty if the laboratory cannot run that many. */
 export function offeredNodes(count: string | number): number[] {
   const length = Number(count);
   const isCount = Number.isInteger(length) && length >= 0 && length <= MAX_NODES;
   return isCount ? Array.from({ length }, (_, node) => node) : [];
 }
 
-/** The nodes of a list such as `0,2`, each once. What is no node is left out. */
+/** The distinct nodes of a list such as `0,2`. Invalid items are left out. */
 export const nodesIn = (text: string): number[] => [
   ...new Set(text.split(",").flatMap((part) => (/^\s*\d+\s*$/.test(part) ? [Number(part)] : []))),
 ];
 
-/** What is given at a place; undefined: nothing. */
+/** The value at a path; undefined: not set. */
 export function optionAt(text: string, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => (isOptions(inner) ? inner[name] : undefined), optionsIn(text));
 }
 
-/** The same with another value there; undefined takes it away, and parts that nothing is left of. */
+/** The same with another value at the path. Undefined removes it, and parts that become empty. */
 export function withOption(text: string, path: readonly string[], value: unknown): string {
   const changed = changedAt(optionsIn(text), path, value);
   return changed === undefined ? "" : JSON.stringify(changed);
@@ -49,14 +49,14 @@ function changedAt(within: unknown, [name, ...inner]: readonly string[], value: 
   return Object.keys(changed).length === 0 ? undefined : changed;
 }
 
-/** As it stands in the field. */
+/** The text of a value in its field. */
 export function fieldText({ kind }: Pick<OptionField, "kind">, value: unknown): string {
   if (value === undefined) return "";
   if (kind === "nodes" && Array.isArray(value)) return value.join(",");
   return typeof value === "string" && kind !== "json" ? value : JSON.stringify(value);
 }
 
-/** What stands in the field as a value; undefined: nothing, or nothing that can be read. */
+/** The value of a field's text; undefined: empty or invalid. */
 export function fieldValue({ kind }: Pick<OptionField, "kind">, text: string): unknown {
   if (text.trim() === "") return undefined;
   switch (kind) {
@@ -78,7 +78,7 @@ export function fieldValue({ kind }: Pick<OptionField, "kind">, text: string): u
   }
 }
 
-/** `maxBackOffMs` as `max back off`, and the unit by itself. */
+/** `maxBackOffMs` as `max back off`, with the unit separate. */
 export function fieldName(name: string): { readonly words: string; readonly unit: string } {
   const [, stem = name, unit = ""] = /^(.+?)(Ms)?$/.exec(name) ?? [];
   return { words: stem.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), unit: unit.toLowerCase() };

@@ -1,13 +1,13 @@
-/** The place that the address names, and ways to another. */
+/** The current place, as the address names it, and navigation. */
 import { hashOf, type Place, pageProblem, placeOf, type Words } from "./engine/recipe.ts";
 
 class Where {
   place = $state.raw<Place>(placeOf(location.hash));
   /** Why the address names no page; empty if it names one. */
   problem = $state(pageProblem(location.hash));
-  /** Where the cursor has gone since; it makes no run anew, so it is no part of the place. */
+  /** The cursor's later position. It does not cause a new run, so it is not part of the place. */
   #noted = $state.raw<Words>({});
-  /** What was read of the address: browsers tell of a change only later. */
+  /** The part of the address that was read: browsers report a change only later. */
   #hash = location.hash;
 
   constructor() {
@@ -16,27 +16,27 @@ class Where {
     });
   }
 
-  /** Those of the place, with the step at which the cursor stands. */
+  /** The words of the place, with the cursor's step. */
   get wordsAtCursor(): Words {
     return { ...this.place.words, ...this.#noted };
   }
 
-  /** Is there at once, so that the next key acts on what this one came to. Where one is already, all begins anew. */
+  /** Takes effect at once, so that the next key acts on the new place. Going to the current place begins again. */
   go(page: Place["page"], words: Words): void {
     location.hash = hashOf({ page, words });
     this.#read();
   }
 
-  /** Notes the cursor, so that the link holds it; there is nothing to go back to. */
+  /** Records the cursor in the link, without an entry in the browser's history. */
   noteCursor(step: number): void {
-    if (location.hash !== this.#hash) return; // It is that of another run already.
+    if (location.hash !== this.#hash) return; // The address already belongs to another run.
     const { page, words } = placeOf(location.hash);
     this.#noted = { at: String(step) };
     history.replaceState(null, "", hashOf({ page, words: { ...words, ...this.#noted } }));
     this.#hash = location.hash;
   }
 
-  /** The link that makes the same again, with its cursor at a step. */
+  /** The link to the same run, with its cursor at a step. */
   linkAt(step: number): string {
     this.noteCursor(step);
     return location.href;

@@ -42,7 +42,7 @@ test("shows the token at one node or in transit, even if one node's entries arri
       flightsOf(chronicle.messages, ring.presented?.carriers ?? [], at),
     );
   expect(told(5)).toEqual(["node 0 has the token"]);
-  expect(told(20)).toEqual(["token on its way: 0 → 1"]);
+  expect(told(20)).toEqual(["token in transit: 0 → 1"]);
   expect(told(40)).toEqual(["node 1 has the token"]);
 });
 

@@ -58,7 +58,7 @@ export function captionOf({ process, view, byzantine }: NodePicture): string {
 const AFTERGLOW_MS = 900;
 /** A message in transit for longer has an end that was missed. */
 const LONG_MS = 12_000;
-/** At most this many at a time: more cannot be told apart. */
+/** At most this many at a time: more cannot be distinguished. */
 const SHOWN = 24;
 
 /** The last message per direction at a moment. @param messages nearly in order of time */

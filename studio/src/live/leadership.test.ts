@@ -32,7 +32,7 @@ test("reports two leaders when no link is cut", () => {
   expect([leader, headline]).toEqual(["split", "Leaders disagree."]);
 });
 
-test("reports the roles of the nodes when there is no leader", () => {
+test("reports the roles of the nodes without a leader", () => {
   const at = (...roles: string[]) =>
     leadershipOf(pictureOf(roles.map((role, id) => nodePicture(id, { role, leader: null }))));
   expect(at("idle", "idle")).toEqual({ leader: "none", headline: "No leader.", detail: "2 idle." });
@@ -56,9 +56,9 @@ test("puts the protocol's own sentence first, and repeats nothing", () => {
     return `${first} ${detail}`;
   };
   expect(told([2, 2, 2], "Term 3: node 2 leads.")).toBe("Term 3: node 2 leads. All 3 nodes agree.");
-  expect(told([null, null], "Nobody has called an election yet.")).toMatch(/^Nobody has called an election yet\. 2 /);
+  expect(told([null, null], "No election has started yet.")).toMatch(/^No election has started yet\. 2 /);
   expect(told([2, 2, 2, 4, 4], "Nodes 2 and 4 both lead.")).toMatch(/^Nodes 2 and 4 both lead\. Leaders disagree\. /);
-  expect(told([2, 2, 2], "Nobody is inside.")).toBe("Nobody is inside. Node 2 leads. All 3 nodes agree.");
+  expect(told([2, 2, 2], "No node is inside.")).toBe("No node is inside. Node 2 leads. All 3 nodes agree.");
 });
 
 test("ignores the belief of a paused node", () => {

@@ -5,7 +5,7 @@ import type { Life } from "../history/life.ts";
 export interface Takeover {
   readonly from: NodeId;
   readonly to: NodeId;
-  /** What stopped the previous leader; `running` if nothing did. */
+  /** The previous leader's state; `running` if it was not stopped. */
   readonly fate: "gone" | "paused" | "running";
   readonly tookMs: number;
 }

@@ -49,7 +49,7 @@ const SKEW_MS = 5;
 
 const isWithin = ({ from, to }: Period, at: number | null): boolean => at !== null && at >= from - SKEW_MS && at <= to;
 
-/** The periods in which nodes were in such states. */
+/** The periods when nodes were in such states. */
 function periods(lives: Remembered["lives"], pick: (state: LastingState) => Period | null): readonly Period[] {
   const all = [...lives.values()].flatMap((life) => life.states().flatMap((state) => pick(state) ?? []));
   return merged(all, SKEW_MS);

@@ -1,4 +1,4 @@
-/** A process that counts: under a lock it reads the counter of its parent, and writes one more, with its token. */
+/** Increments a counter: under a lock it reads the counter of its parent, and writes one more, with its token. */
 import { join } from "../../../src/index.ts";
 import { realEngines } from "./engines.ts";
 

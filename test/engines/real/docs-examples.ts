@@ -1,4 +1,6 @@
-/** The examples of docs/guide/engines: run as they are printed, from an empty folder with the packed tarball, against a server of the test. */
+/**
+ * The examples of docs/guide/engines: run as printed, from an empty folder with the packed tarball, against a server of the test.
+ */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,15 +16,16 @@ const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), 
   devDependencies: Record<string, string>;
 };
 
-/** What the page's table says is to be installed for an engine. @param title as its page begins */
+/** The packages to install for an engine, from the page's table. @param title as its page begins */
 function neededBy(title: string): readonly string[] {
   const row = page.split("\n").find((line) => line.startsWith(`| [${title}]`)) ?? "";
   const [, names] = /`npm install ([^`]+)`/.exec(row) ?? [];
-  if (names === undefined && !row.includes("| no package;")) throw new Error(`what ${title} needs is not in the table`);
+  if (names === undefined && !row.includes("| no package;"))
+    throw new Error(`the table does not list the packages for ${title}`);
   return names?.split(" ") ?? [];
 }
 
-/** Where users have installed Coterie, as it was built: each has a folder with that, and what one engine needs, and nothing else. */
+/** Folders where users have installed the built package: each has it and the packages of one engine, and nothing else. */
 export class PackedUsers {
   readonly #folder = mkdtempSync(join(tmpdir(), "coterie-engines-"));
 
@@ -37,10 +40,10 @@ export class PackedUsers {
     return users;
   }
 
-  /** @returns what the example of its page prints, and what the page says of it. */
+  /** @returns the output of the page's example, and the expected output on the page */
   async runExample(title: string, port: number): Promise<{ printed: string; expected: string }> {
     const folder = this.#folderOf(title);
-    // Files are the same ones: npm puts others in their place and changes none.
+    // Hard links are safe: npm replaces files and never modifies them.
     await run("cp", ["--recursive", "--link", this.#folderOf("none"), folder]);
     const needed = neededBy(title);
     if (needed.length > 0)
@@ -51,7 +54,7 @@ export class PackedUsers {
     return this.#run(title, folder, port);
   }
 
-  /** @returns what the example ends with where what its engine needs is not installed; null for an engine that needs nothing. */
+  /** @returns the error of the page's example without the engine's packages; null for an engine that needs none */
   async runWithout(title: string, port: number): Promise<{ error: string; needed: readonly string[] } | null> {
     const needed = neededBy(title);
     if (needed.length === 0) return null;

@@ -1,11 +1,11 @@
-/** How an operator writes over a key past Coterie: by the engine's own means, without what Coterie writes beside it. */
+/** How an operator overwrites a key directly, by the engine's own means, without the other records that Coterie writes. */
 import { clientLibrary } from "../../../src/engines/engine-member.ts";
 import { ZookeeperConnection } from "../../../src/engines/zookeeper-connection.ts";
 import { ZookeeperPaths } from "../../../src/engines/zookeeper-paths.ts";
 
 export type ForeignWrite = (port: number, key: string, value: string) => Promise<void>;
 
-/** What is used of `pg`. */
+/** The part of `pg` that is used. */
 interface Postgres {
   readonly default: {
     readonly Client: new (

@@ -1,4 +1,7 @@
-/** What an engine guarantees, tried on it as Debian packages it, while it is killed, paused and started again: a file of tests for each. */
+/**
+ * Tests the guarantees of a real engine, packaged by Debian, while it is killed, paused and restarted. Each engine has a test
+ * file.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineMember, join } from "../../../src/index.ts";
 import { conformance } from "../conformance.ts";
@@ -34,7 +37,7 @@ export function triesGuarantees(name: string): void {
     const spoil = (key: string, value: string): Promise<void> =>
       (foreignWrites[name] as ForeignWrite)(server.port, key, value);
     beforeAll(async () => {
-      server = await EngineServer.start(kind); // Which fails where the package is not installed.
+      server = await EngineServer.start(kind); // Fails if the package is not installed.
     });
     afterAll(async () => {
       await Promise.all(members.map((member) => member.leave()));
@@ -79,7 +82,7 @@ export function triesGuarantees(name: string): void {
   });
 }
 
-/** @param sessionMs longer than until others have taken over from a leader that was killed */
+/** @param sessionMs longer than the takeover from a killed leader */
 export function triesClusterGuarantees(name: string, start: () => Promise<EngineCluster>, sessionMs: number): void {
   describe(`${name} of three servers`, () => {
     let cluster: EngineCluster;
@@ -100,7 +103,7 @@ export function triesClusterGuarantees(name: string, start: () => Promise<Engine
       const member = await join({ engine, sessionMs, timeoutMs: 30_000 });
       const held = await member.mutex("leader").acquire();
       await cluster.kill();
-      const killedAt = performance.now(); // A session counts from before it was asked for, and for nine tenths.
+      const killedAt = performance.now(); // A session counts from before its request, and for nine tenths.
       await expect.poll(() => held.deadline).toBeGreaterThan(killedAt + 0.9 * sessionMs);
       expect(held.isHeld).toBe(true);
       await cluster.start();

@@ -53,7 +53,7 @@ class ClusterSwarm implements Swarm {
   readonly #changes: MemberChanges | null;
   readonly #clients: number;
   readonly #timing: SwarmTiming;
-  /** The time in which faults begin and members change. */
+  /** The period of faults and changes of members. */
   readonly #faultsMs: number;
   readonly #present: Participant[] = [];
   readonly #done: string[] = [];
@@ -232,7 +232,7 @@ class ClusterSwarm implements Swarm {
       alive.find(({ name }) => (this.watches.latestOf(name)?.last ?? 0) < end);
     while (late() !== undefined && world.now() < limit) await world.sleep(20);
     const silent = late();
-    if (silent !== undefined) throw new Error(`${silent.name} was not told of what was written last`);
+    if (silent !== undefined) throw new Error(`${silent.name} did not receive the last write`);
     this.watches.judge();
   }
 }

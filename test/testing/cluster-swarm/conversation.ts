@@ -84,7 +84,7 @@ export class Conversation {
     }
     this.#requireRight();
     const lines = listeners.map(({ state }) => String(state.line));
-    if (new Set(lines).size > 1) throw new Error(`in the end states differ: ${lines.join(" | ")}`);
+    if (new Set(lines).size > 1) throw new Error(`the final states differ: ${lines.join(" | ")}`);
     this.#judge();
   }
 

@@ -19,7 +19,7 @@ export class MemberChanges {
   several = 0;
   #next = 11;
   readonly #chance: Random;
-  /** New members that are down and restart later. */
+  /** New members that crashed and restart later. */
   readonly #down = new Set<number>();
   /** Members whose move may not be listed yet. The caller repeats it until it is done. */
   readonly #moving = new Set<number>();
@@ -97,7 +97,7 @@ export class MemberChanges {
   async #changeOne(): Promise<void> {
     const world = this.#world;
     const id = await this.#anybody(LONGEST_MS);
-    if (id === null) return; // While two halves run different releases, there is no leader.
+    if (id === null) return; // While two halves run different releases, the log has no leader.
     this.#asked = id;
     const by = world.member(id);
     const list = await by.cluster.members(WITHIN);

@@ -71,7 +71,8 @@ export class SharedWork {
     const state = await member.replicated("journal", journal).read(WITHIN);
     if (new Set(state).size < state.length) throw new Error("a command of the state machine was applied twice");
     for (const [command, place] of this.#appended)
-      if (state[place] !== command) throw new Error(`${command} was told place ${place}, where ${state[place]} is`);
+      if (state[place] !== command)
+        throw new Error(`${command} was acknowledged at position ${place}, which holds ${state[place]}`);
   }
 
   /**

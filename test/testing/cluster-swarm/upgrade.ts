@@ -47,7 +47,7 @@ export class Upgrade {
     }
   }
 
-  /** Upgrades members that joined meanwhile. Two halves with different releases are no majority. */
+  /** Upgrades members that joined meanwhile. Two halves with different releases do not form a majority. */
   finish(world: World): void {
     if (this.#next === null) return;
     for (const id of world.members) if (!this.#upgraded.has(id)) this.#upgrade(world, id);

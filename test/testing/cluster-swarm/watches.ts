@@ -66,7 +66,7 @@ export class Watches {
         const had = told.get(revision) ?? 0;
         if (had !== keys.size)
           throw new Error(
-            `${watched.owner} was told ${had} of ${keys.size} changes of revision ${revision}, from ${watched.after} to ${watched.last}: ${[...keys]}`,
+            `${watched.owner} received ${had} of ${keys.size} changes of revision ${revision}, from ${watched.after} to ${watched.last}: ${[...keys]}`,
           );
       }
     }
@@ -84,16 +84,16 @@ export class Watches {
         const { revision, key } = change;
         if (revision !== last) keys = new Set();
         if (revision <= after || revision < last || keys.has(key))
-          throw new Error(`${owner} was told of ${key} at ${revision} after it was told of ${last}`);
+          throw new Error(`${owner} received ${key} at ${revision} after ${last}`);
         keys.add(key);
         last = revision;
         const text = textOf(change);
         const known = all.get(revision) ?? new Map<string, string>();
         if ((known.get(key) ?? text) !== text)
-          throw new Error(`${owner} was told that ${key} is ${text} at ${revision}, another ${known.get(key)}`);
+          throw new Error(`${owner} received ${text} for ${key} at ${revision}, another watch ${known.get(key)}`);
         all.set(revision, known.set(key, text));
         if (change.type === "put" && this.#neverWritten.has(change.value))
-          throw new Error(`${owner} was told of ${change.value}, which was said never to be written`);
+          throw new Error(`${owner} received ${change.value}, which was reported as never sent`);
       }
     }
     return all;

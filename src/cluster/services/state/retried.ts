@@ -84,4 +84,4 @@ export async function retried<R>(
 }
 
 const tooFast = (tries: number, read: string): string =>
-  tries === 1 ? `another was faster with ${read}` : `${tries} times in a row another was faster with ${read}`;
+  tries === 1 ? `another writer changed ${read} first` : `another writer changed ${read} first, ${tries} times in a row`;

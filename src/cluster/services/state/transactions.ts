@@ -27,7 +27,7 @@ export async function transact<R>(
 ): Promise<R> {
   requireOptions("transaction", options, callRules);
   requireRule("the work of transaction()", work, workRule);
-  return retried(service, { what: WHAT, read: "what it had read", options }, async (within) => {
+  return retried(service, { what: WHAT, read: "a key that it had read", options }, async (within) => {
     const attempt = new Attempt(service, within);
     let value: R;
     try {

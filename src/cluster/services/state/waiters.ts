@@ -33,7 +33,7 @@ export class Waiters {
     throw new CoordinationError(
       "too-many-waiters",
       "never-acquired",
-      `${maxWaiters} wait for ${what} here, and no more may`,
+      `${maxWaiters} calls of this process already wait for ${what}, which is the maximum`,
     );
   }
 

@@ -248,5 +248,5 @@ const compacted = (map: string, after: number): CoordinationError =>
   new CoordinationError(
     "compacted",
     "missed",
-    `the changes of the map "${map}" behind revision ${after} are not remembered any more: read the map with range(), and watch from its revision`,
+    `the changes of the map "${map}" after revision ${after} are no longer kept: read the map with range(), and watch from its revision`,
   );

@@ -35,7 +35,7 @@ describe("the state machine", () => {
     expect(results(sim, 2)).toEqual(expected.map((result) => ({ type: "result", result })));
   });
 
-  it("brings who was away up to date by a snapshot", () => {
+  it("brings a disconnected node up to date with a snapshot", () => {
     const sim = stage({ machine: { kind: "counter", snapshotEvery: 2 } });
     sim.crash(2);
     sim.command(1, use(5));
@@ -68,7 +68,7 @@ describe("the client", () => {
     expect(sim.verdict()).toEqual([]);
   });
 
-  it("asks for what it was asked for before a crash", () => {
+  it("repeats a request from before a crash", () => {
     const sim = stage({ machine: { kind: "counter" } });
     sim.cut(2, 0);
     sim.command(2, use(1));
@@ -80,7 +80,7 @@ describe("the client", () => {
     expect(sim.world.state(2).client).toMatchObject({ life: 1, sequence: 1, underWay: null });
   });
 
-  it("refuses what would wait behind ten thousand requests", () => {
+  it("rejects a request when ten thousand are waiting", () => {
     const sim = stage();
     for (let request = 1; request <= 10_002; request++) sim.command(2, execute(request, "append x"));
     expect(results(sim, 2)).toEqual([{ type: "refused", reason: "10000 requests wait already" }]);
@@ -88,7 +88,7 @@ describe("the client", () => {
 });
 
 describe("the properties", () => {
-  /** Safety alone: nothing is proposed again, so what a crash takes with it stays away. */
+  /** Safety only: nothing is proposed again, so a command lost in a crash stays lost. */
   function explored(forgets: boolean) {
     const protocol = replicated(() => primaryLog({ forgets }), { client: { retryMs: 0 } });
     return explore({
@@ -104,7 +104,7 @@ describe("the properties", () => {
     });
   }
 
-  it("hold of a log that keeps its order, and are violated by one that forgets it", () => {
+  it("hold for a log that keeps its order, and are violated by one that forgets it", () => {
     expect(explored(false)).toMatchObject({ verdict: "holds" });
     expect(explored(true)).toMatchObject({ verdict: "violated", property: { name: "agreement" } });
   });
@@ -139,7 +139,7 @@ describe("the properties", () => {
 
   it.each([
     ["places that no two nodes share", (node: number) => 1 + 2 * node],
-    ["places of which they share one", (node: number) => 1 + node],
+    ["places with one in common", (node: number) => 1 + node],
     ["the same places", () => 1],
   ])("two nodes that apply the same commands in different orders, at %s, violate agreement", (_where, firstPlace) => {
     const protocol = replicated(() => orderedByNode(firstPlace), { client: { retryMs: 100_000 } });

@@ -119,9 +119,7 @@ export function lockstep(given?: Partial<LockstepOptions>): Protocol<Lockstep> {
     beginNext(state, ctx);
   }
 
-  /**
-   * Gives up at the deadline. A player that stopped before its message was due is not silent: it has sent its reason.
-   */
+  /** Gives up at the deadline. A player that stopped before its message was due is not silent: it sent a reason. */
   function giveUp(state: State, phase: Playing, ctx: Ctx): void {
     const late = missing(state, ctx);
     const { turn } = state;

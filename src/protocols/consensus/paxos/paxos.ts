@@ -239,9 +239,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
 
   const { has, isEnough, tell, otherLearners } = roles(options);
 
-  /**
-   * Phase 1a. A proposer that is an acceptor promises first, so that its journal prevents it from reusing the ballot.
-   */
+  /** Phase 1a. An acceptor that proposes promises first: its journal prevents it from reusing the ballot. */
   function prepare(state: State, value: string, ctx: Ctx): void {
     state.round += 1;
     const ballot = { round: state.round, node: ctx.self };
@@ -259,10 +257,7 @@ export function paxos(given?: Partial<PaxosOptions>): Protocol<Paxos> {
     ctx.persist({ type: "promised", ballot });
   }
 
-  /**
-   * Phase 2a: with a quorum of promises, propose the value of the highest ballot among them, or one's own if there is
-   * none.
-   */
+  /** Phase 2a: with a quorum of promises, proposes the value of the highest ballot in them, or else its own. */
   function notePromise(state: State, from: NodeId, ballot: Ballot, accepted: Proposal | null, ctx: Ctx): void {
     const { proposer } = state;
     if (proposer.is !== "preparing" || !isSame(proposer.ballot, ballot)) return; // Outdated or surplus.

@@ -33,7 +33,7 @@ describe("chang-roberts, the paper's: what it costs", () => {
   });
 });
 
-/** Each node calls once, whenever it likes. */
+/** Explores every run. Each node calls once, at any time. */
 const everyRun = (ring: readonly NodeId[], options: Partial<ExploreOptions<ChangRoberts>> = {}) =>
   everyElection(changRoberts({ ring }), ring, options);
 

@@ -295,7 +295,7 @@ function staged(
   return { sim, heard };
 }
 
-/** Does it, if it can be done. */
+/** Performs the action if it is possible. */
 function take(sim: Simulation<EpochBully>, paused: Set<NodeId>, each: Deed): void {
   if (each.kind === "heal") return sim.heal();
   if (each.kind === "partition") return sim.partition([each.side]);

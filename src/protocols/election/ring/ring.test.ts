@@ -35,7 +35,7 @@ describe("ring, the book's: what it costs", () => {
   });
 });
 
-/** Each node calls once, whenever it likes. */
+/** Explores every run. Each node calls once, at any time. */
 const everyRun = (nodes: number, options: Partial<ExploreOptions<Ring>> = {}) =>
   everyElection(ring(), range(0, nodes - 1), options);
 

@@ -151,16 +151,6 @@ const TOLD_SHARES = 8;
 export const waitingBytes = ({ machines }: Data): number =>
   valuesOf(machines).reduce((sum, { pendingBytes }) => sum + pendingBytes, 0);
 
-/**
- * The log grows for as long as no snapshot is taken. @throws EnvironmentError if a snapshot has no room for the pending
- * commands
- */
-function _requireDefined({ machines }: Data): void {
-  const most = valuesOf(machines).reduce((max, { pendingBytes }) => Math.max(max, pendingBytes), 0);
-  const name = [...entriesOf(machines)].find(([, machine]) => machine.pendingBytes === most)?.[0];
-  if (name !== undefined && most > 0) throw undefinedMachine(name, most, "no snapshot has room for them");
-}
-
 function undefinedMachine(name: string, bytes: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "undefined-machine",

@@ -1,4 +1,4 @@
-/** A member's session, told by hand what the log and its replica say. */
+/** A member's session, with the events of the log and the replica supplied by the test. */
 import { expect, it } from "vitest";
 import type { Context } from "../../../core/protocol.ts";
 import { dispatch } from "../../../core/step.ts";
@@ -28,7 +28,7 @@ function session(options: Partial<SessionOptions> = {}) {
   return { events, replies, tell };
 }
 
-it("puts nothing to the log for a life that is over, when another leads it", () => {
+it("proposes nothing for a life that is over when another node becomes the leader", () => {
   const { events, replies, tell } = session();
   tell({ type: "led", leader: 2, term: 1 });
   tell({ type: "submit", request: 1, operation: { type: "add", name: "c", by: 1 } });
@@ -45,7 +45,7 @@ it("puts nothing to the log for a life that is over, when another leads it", () 
   expect(events).toEqual(["reading", "proposed"]);
 });
 
-it("counts calls, and not the parts of large ones; of what they hold it takes as much as it may", () => {
+it("counts calls, not the parts of large ones, and bounds their total length", () => {
   const { replies, tell } = session({ maxPending: 5, maxPendingChars: 1_000_000 });
   const put = (request: number, chars: number): void =>
     tell({
@@ -53,7 +53,7 @@ it("counts calls, and not the parts of large ones; of what they hold it takes as
       request,
       operation: { type: "put", map: "m", key: "k", value: "x".repeat(chars), isLeased: false },
     });
-  put(1, 500_000); // Beside the opening of the session.
+  put(1, 500_000); // In addition to the opening of the session.
   put(2, 400_000);
   expect(replies).toEqual([]);
   put(3, 200_000);
@@ -64,7 +64,7 @@ it("counts calls, and not the parts of large ones; of what they hold it takes as
   expect(replies.slice(1)).toMatchObject([{ code: "overloaded", reason: "5 operations of this member are under way" }]);
 });
 
-it("takes one operation however long it is, as nothing else is under way", () => {
+it("accepts an operation of any length if no other is in progress", () => {
   const { replies, tell } = session({ maxPending: 1, maxPendingChars: 1_000 });
   const value = "x".repeat(500_000);
   tell({ type: "submit", request: 1, operation: { type: "put", map: "m", key: "k", value, isLeased: false } });

@@ -1,4 +1,4 @@
-/** Requests of a keyspace, with nothing in them that is not said. */
+/** Requests of a keyspace with default fields. */
 import { NO_LEASE } from "./versions.ts";
 import type {
   Compare,

@@ -92,7 +92,7 @@ test("keeps a tree in place while the privilege moves through it", () => {
   expect(linksOf(arrangement("tree", moved).nodes)).toHaveLength(6);
 });
 
-test("puts the most referenced node into the middle of a star, or the first if there are no references", () => {
+test("puts the most referenced node into the middle of a star, or the first one without references", () => {
   expect(centreOf(arrangement("star", [{ towards: 1 }, { towards: 1 }, { towards: 2 }]).nodes)).toBe(1);
   expect(centreOf(arrangement("star", many(3)).nodes)).toBe(0);
 });

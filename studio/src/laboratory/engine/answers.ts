@@ -1,11 +1,11 @@
-/** What page and worker send each other: plain data. */
+/** The messages between page and worker: plain data. */
 import type { Arrangement, Topology } from "../../../../src/protocols/index.ts";
 import type { Flight } from "../../diagram/topology/facts.ts";
 import type { Work } from "../../work.ts";
 import type { ShownDrawing } from "./drawing.ts";
 import type { Fork, Words } from "./recipe.ts";
 
-/** A call of a method of the laboratory, which runs in the worker. */
+/** A method call on the laboratory, which runs in the worker. */
 export interface Request {
   readonly id: number;
   readonly method: "form" | "run" | "look" | "open" | "export" | "compare" | "looks" | "check";
@@ -19,25 +19,25 @@ export type Response = { readonly id: number } & (
   | { readonly error: string }
 );
 
-/** Words that a form offers, each with what it means. */
+/** The fields of a form, each with its meaning. */
 export interface Form {
   readonly run: readonly Field[];
   readonly check: readonly Field[];
   readonly variants: readonly { readonly name: string; readonly summary: string }[];
-  /** Those that the algorithm, in this form of it, and the parts beside it declare. */
+  /** The options that this variant of the algorithm, and the parts around it, declare. */
   readonly options: readonly OptionField[];
 }
 
 export interface OptionField {
-  /** Where it stands among the options: parts, and its name. */
+  /** The option's path: parts, and its name. */
   readonly path: readonly string[];
   readonly kind: "whole" | "number" | "switch" | "choice" | "text" | "nodes" | "json";
-  /** Of a choice. */
+  /** For a choice. */
   readonly values: readonly string[];
   readonly preset: unknown;
-  /** What it sets; names of options are code spans of Markdown. */
+  /** The meaning of the option. Names of options are code spans of Markdown. */
   readonly help: string;
-  /** Of a number. */
+  /** For a number. */
   readonly min: number | null;
   readonly max: number | null;
 }
@@ -47,7 +47,7 @@ export interface Field {
   readonly help: string;
   /** How its value is written; null for a switch. */
   readonly value: string | null;
-  /** Of a choice; otherwise empty. */
+  /** For a choice; otherwise empty. */
   readonly values: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export interface ShownStep {
   /** In milliseconds, or moves of the checker. */
   readonly at: number;
   readonly lines: readonly string[];
-  /** How many entries of the run are past after it. */
+  /** How many entries of the run have happened after this step. */
   readonly entries: number;
 }
 
@@ -65,7 +65,7 @@ export interface ShownProperty {
   readonly claim: string;
   readonly verdict: "holds" | "violated" | "unknown";
   readonly why: string;
-  /** The step after which it was broken. */
+  /** The step that broke it. */
   readonly step: number | null;
 }
 
@@ -75,7 +75,7 @@ export interface ShownRun {
   readonly protocol: string;
   readonly family: string;
   readonly topology: Topology;
-  /** What a node can be asked to do, such as `request`; null where there is nothing. */
+  /** A command that a node accepts, such as `request`; null if there is none. */
   readonly verb: string | null;
   readonly unit: "ms" | "move";
   readonly drawing: ShownDrawing;
@@ -87,20 +87,20 @@ export interface ShownRun {
     readonly formulas: readonly { readonly when: string; readonly count: number }[];
   };
   readonly entries: number;
-  /** Entries that were folded, since they only keep coming. */
+  /** Periodic entries that are hidden. */
   readonly folded: number;
-  /** Entries that come after what is drawn. */
+  /** Entries after the drawn ones. */
   readonly beyond: number;
   readonly forks: readonly Fork[];
-  /** What is left out, in sentences. */
+  /** Omissions, in sentences. */
   readonly omissions: readonly string[];
-  /** Of a recording that is opened in parts. */
+  /** For a recording that is opened in parts. */
   readonly part: Part | null;
-  /** Those that were given, and what was added. */
+  /** The given words, and the added ones. */
   readonly words: Words;
 }
 
-/** Which part of a recording is shown. */
+/** The part of a recording that is shown. */
 export interface Part {
   /** From 1. */
   readonly number: number;
@@ -109,25 +109,25 @@ export interface Part {
 
 /** The same steps under one of several protocols. */
 export interface Compared {
-  /** Its variant after a colon. */
+  /** With the variant after a colon. */
   readonly name: string;
-  /** Null where the steps cannot be taken under it. */
+  /** Null if the protocol cannot take the steps. */
   readonly run: ShownRun | null;
   readonly problem: string;
 }
 
-/** Everything at one moment. */
+/** The whole state at one moment. */
 export interface Look {
   readonly step: number;
   readonly headline: string;
-  /** Messages sent up to here. */
+  /** Messages sent so far. */
   readonly messages: number;
   readonly work: Work | null;
   readonly nodes: readonly LookNode[];
-  /** How the nodes stand to each other. */
+  /** The topology of the nodes. */
   readonly arrangement: Arrangement;
   readonly inFlight: readonly Flight[];
-  /** Whether states are known; otherwise only what pictures show of them. */
+  /** Whether states are known; otherwise only their views in the trace. */
   readonly hasStates: boolean;
 }
 
@@ -144,7 +144,7 @@ export interface Progress {
   readonly states: number;
   readonly transitions: number;
   readonly depth: number;
-  /** Of a run that is made; 0 while states are explored. */
+  /** Events of a simulated run; 0 during an exploration. */
   readonly events: number;
 }
 
@@ -161,6 +161,6 @@ export interface CheckShown {
   readonly steps: readonly string[];
   readonly checked: readonly { readonly name: string; readonly claim: string }[];
   readonly hasTrace: boolean;
-  /** Where the fewest were asked for: so many break it, or null, and so many are proven not to, −1 if not even none. */
+  /** For a search for the fewest faults: the least count that breaks it, or null; the greatest harmless count, or −1. */
   readonly faults: { readonly breaking: number | null; readonly harmless: number } | null;
 }

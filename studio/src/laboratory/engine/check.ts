@@ -1,4 +1,4 @@
-/** The checker in the worker: what came of an exploration, in words. Loaded when somebody checks. */
+/** The checker in the worker: runs an exploration and describes its result. Loaded on demand. */
 import { requestFrom } from "../../../../src/experiment/check-request.ts";
 import { type Experiment, requireOptionsFor } from "../../../../src/experiment/experiment.ts";
 import { counterexampleTrace, whyUnknown } from "../../../../src/experiment/exploration-report.ts";

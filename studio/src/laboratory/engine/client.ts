@@ -1,4 +1,4 @@
-/** The page's end of the worker: the methods of `Laboratory`, which runs there. */
+/** The page's client of the worker: the methods of `Laboratory`, which runs there. */
 import type { OnProgress, Progress, Request, Response } from "./answers.ts";
 import type { Laboratory } from "./laboratory.ts";
 import type { Words } from "./recipe.ts";
@@ -15,7 +15,7 @@ interface Open {
 export class EngineClient {
   #worker: Worker | null = null;
   #requests = 0;
-  /** A new worker has to be given them again. */
+  /** A new worker needs them again. */
   readonly #recordings = new Map<string, readonly unknown[]>();
   readonly #open = new Map<number, Open>();
 
@@ -39,7 +39,7 @@ export class EngineClient {
     return opened;
   }
 
-  /** The run that is shown, as a trace file. */
+  /** The current run as a trace file. */
   export(): Result<"export"> {
     return this.#call("export", []);
   }
@@ -48,7 +48,7 @@ export class EngineClient {
     return this.#call("compare", [{ ...words }]);
   }
 
-  /** Of the runs that are compared, each at a step of its own. */
+  /** Looks into the compared runs, each at its own step. */
   looks(steps: readonly number[]): Result<"looks"> {
     return this.#call("looks", [[...steps]]);
   }
@@ -57,7 +57,7 @@ export class EngineClient {
     return this.#call("check", [{ ...words }], onProgress);
   }
 
-  /** Ends all work. The next request starts another worker, which also answers the open requests for forms, as these take no time. */
+  /** Ends all work. The next request starts another worker, which also answers open requests for forms: these take no time. */
   stop(): void {
     const forms = [...this.#open].filter(([, { request }]) => request.method === "form");
     for (const [id] of forms) this.#open.delete(id);

@@ -1,4 +1,4 @@
-/** What the page draws of a run: steps on two axes, and between them messages, marks and what lasts. Plain data. */
+/** The drawing of a run: steps on two axes, with messages, marks and lasting states. Plain data. */
 import type { VectorClock } from "../../../../src/core/clocks.ts";
 import type { View } from "../../../../src/core/protocol.ts";
 import { isSameSpan, type Span, type Spans, spanOf } from "../../../../src/protocols/presentation.ts";
@@ -11,12 +11,12 @@ import { type PlacedStep, type Timeline, timelineOf } from "../../../../src/trac
 import { leads, type Standing } from "../../../../src/trace/standing.ts";
 import { stepsOf } from "../../../../src/trace/steps.ts";
 
-/** Places on an axis, in pixels at its own scale. */
+/** Positions on an axis, in pixels at its own scale. */
 export interface ShownAxis {
-  /** Of each step. */
+  /** One position per step. */
   readonly steps: readonly number[];
   readonly ticks: readonly { readonly at: number; readonly text: string }[];
-  /** Where it is cut, since nothing happens. */
+  /** Breaks in times without events. */
   readonly breaks: readonly number[];
   readonly networks: readonly { readonly since: number; readonly words: string }[];
   readonly end: number;
@@ -28,9 +28,9 @@ export interface ShownMessage {
   readonly from: number;
   readonly to: number;
   readonly label: string;
-  /** In words, with all its fields. */
+  /** In words, with all fields. */
   readonly title: string;
-  /** The steps at its ends; null where they are not known. */
+  /** The steps at its ends; null if unknown. */
   readonly sent: number | null;
   readonly ended: number | null;
   readonly lost: string | null;
@@ -41,11 +41,11 @@ export interface ShownMark {
   readonly node: number;
   readonly kind: MarkKind;
   readonly label: string;
-  /** In pixels, beside the other marks of its step. */
+  /** The offset in pixels next to other marks of the same step. */
   readonly nudge: number;
 }
 
-/** Something of a node that lasts from a step to another; null: from before the first, or for ever. */
+/** A node's state that lasts from one step to another; null: since before the first step, or until the end. */
 interface Lasting {
   readonly node: number;
   readonly from: number | null;
@@ -55,7 +55,7 @@ interface Lasting {
 export interface ShownDrawing {
   /** From top to bottom. */
   readonly nodes: readonly number[];
-  /** The place of the ink of each message, by its full name. */
+  /** The ink of each message type, by full name. */
   readonly inks: Readonly<Record<string, number>>;
   readonly axes: { readonly events: ShownAxis; readonly time: ShownAxis };
   readonly messages: readonly ShownMessage[];
@@ -67,14 +67,14 @@ export interface ShownDrawing {
   })[];
   readonly states: readonly (Lasting & Span)[];
   readonly held: readonly (Lasting & { readonly text: string; readonly row: number; readonly isSurplus: boolean })[];
-  /** Of each step; empty where nothing happens at its node. */
+  /** One per step; empty if nothing happens at its node. */
   readonly clocks: readonly string[];
 }
 
-/** What was done to the network, and when. */
+/** A change of the network and its time. */
 export interface NetworkTurn {
   readonly at: number;
-  /** What it is like from then on; empty where nothing is wrong. */
+  /** The conditions from then on; empty without faults. */
   readonly words: string;
 }
 
@@ -100,7 +100,7 @@ export function drawingOf(
   };
 }
 
-/** The axis counts steps instead of milliseconds. All nodes that begin do so at once. */
+/** An axis that counts steps instead of milliseconds. All nodes start at the same step. */
 function byEvents(excerpt: Excerpt): Excerpt {
   const rankOf = new Map<number, number>();
   let [rank, wasBeginning] = [0, true];
@@ -186,7 +186,7 @@ function livesOf(node: number, { before }: Excerpt, steps: readonly PlacedStep[]
   const isSame = (a: ReturnType<typeof stand>, b: ReturnType<typeof stand>): boolean =>
     a.condition === b.condition && a.leads === b.leads && a.role === b.role;
   const spans = spansOf(changes, steps.length, isSame);
-  // Before it is born nothing is drawn of it.
+  // A node is not drawn before it exists.
   const drawn = spans.length > 1 && spans[0]?.value.condition === "down" ? spans.slice(1) : spans;
   return drawn.map(({ from, to, value }) => ({ node, ...endsOf(from, to, steps.length), ...value }));
 }
@@ -202,7 +202,7 @@ function statesOf(node: number, steps: readonly PlacedStep[], spans: Spans): Sho
   );
 }
 
-/** Where nothing happens at the node, but a message to it is lost, there is none. */
+/** None if the only event at the node is the loss of a message to it. */
 function clockOf({ entries, clocks }: Excerpt, indices: readonly number[]): VectorClock | null {
   const eventful = indices.find((index) => entries[index]?.kind !== "lost");
   return eventful === undefined ? null : (clocks[eventful] ?? {});

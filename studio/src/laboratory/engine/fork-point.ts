@@ -1,4 +1,4 @@
-/** How everything stands where a run is forked, and what is done to it there. */
+/** The state at the point where a run is forked, and the effect of the act there. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import { type RecordedPoint, snapshotFrom } from "../../../../src/experiment/recording.ts";
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
@@ -12,16 +12,16 @@ type Step = Scenario["steps"][number];
 type Snapshot = RecordedPoint["snapshot"];
 type Flying = Snapshot["inFlight"][number];
 
-/** How late a message comes that is delayed by hand, and each on a slow link, in milliseconds. */
+/** The delay of a message that is delayed by hand, and of each message on a slow link, in milliseconds. */
 const LATE_MS = 100;
 
 interface Done {
-  /** What to begin with, and what to do then. */
+  /** The state to begin with, and the steps to take then. */
   readonly snapshot: Snapshot;
   readonly steps: readonly Step[];
-  /** What is told of it. */
+  /** The entries that report the act. */
   readonly entries: readonly TraceEntry[];
-  /** Why the act has no effect there, as a sentence; empty if it has one. */
+  /** Why the act has no effect, as a sentence; empty if it has one. */
   readonly problem: string;
 }
 
@@ -29,15 +29,15 @@ interface Standing {
   /** The moment, in the time of the trace. */
   readonly until: number;
   readonly paused: readonly number[];
-  /** What was done to the run before. */
+  /** Earlier acts on the run. */
   readonly earlier: readonly Fork[];
-  /** What was drawn in the run, where that is known. */
+  /** The random draws of the run, if they are known. */
   readonly draws: Draws | null;
   /** Nodes that start at this moment, before the act. */
   readonly beginning: readonly number[];
 }
 
-/** @throws UsageError where states are not known there, and for nodes that the run does not have */
+/** @throws UsageError if the states are unknown there, or if the run does not have the node */
 export function forkedAt(
   trace: Trace,
   fork: Fork,
@@ -54,7 +54,7 @@ export function forkedAt(
   const snapshot = {
     ...point.snapshot,
     nodes: fired.reduce((all, { node, what }) => ringing(all, node, what), nodes),
-    // Moves of the checker are no milliseconds.
+    // Moves of the checker are not milliseconds.
     inFlight:
       trace.header.madeBy === "checker"
         ? point.snapshot.inFlight
@@ -69,7 +69,7 @@ interface Drawn extends Pick<Standing, "draws" | "until"> {
   readonly entries: number;
 }
 
-/** Each timer runs out when it would have in the run that is left; a busy node is done when it would have been. */
+/** Each timer expires at the same time as in the original run, and a busy node becomes free at the same time. */
 function running(
   nodes: Snapshot["nodes"],
   later: readonly TraceEntry[],
@@ -96,7 +96,7 @@ function running(
   });
 }
 
-/** Each message comes when it would have in the run that is left; what a paused node received, it received later than it came. */
+/** Each message arrives when it would have in the original run. A paused node receives it later than it arrived. */
 function arriving(
   inFlight: Snapshot["inFlight"],
   later: readonly TraceEntry[],
@@ -111,7 +111,7 @@ function arriving(
   }
   return inFlight.map((message, place) => {
     const { id } = message;
-    // Of a message and its double, the one that comes first is the first of the list.
+    // If a message has a duplicate, the one that arrives first is first in the list.
     const left = inFlight.slice(place).filter((each) => each.id === id).length;
     const due = draws?.dueAfter(`message ${id}`, entries).toSorted((a, b) => a - b) ?? [];
     const arrival = arrivals.get(id)?.shift();
@@ -124,7 +124,7 @@ function arriving(
   });
 }
 
-/** What is still on its way to a node that has crashed since it was sent. */
+/** Messages in transit to a node that has crashed since they were sent. */
 function doomed(
   inFlight: Snapshot["inFlight"],
   all: readonly TraceEntry[],
@@ -156,7 +156,7 @@ function doneTo(
   const problem = impossible(snapshot, { act, node, what }, standing);
   if (problem !== "") return { snapshot, steps: [], entries: [], problem };
   const steps = (...own: Step[]): Done => ({ snapshot, steps: own, entries: [], problem });
-  /** Of a message and its double, the one that comes first. */
+  /** The index of the message; if it has a duplicate, of the one that arrives first. */
   const place = inFlight.findIndex(({ id }) => id === what);
   const flying = (changed: (message: Flying) => readonly Flying[], ...entries: TraceEntry[]): Done => ({
     snapshot: { ...snapshot, inFlight: inFlight.flatMap((each, index) => (index === place ? changed(each) : [each])) },
@@ -204,7 +204,7 @@ function doneTo(
   }
 }
 
-/** A link can have such acts if it was written by hand, or if an earlier act was undone. Empty if the act is possible. */
+/** A link has such acts if it was written by hand, or if an earlier act was undone. Empty if the act is possible. */
 function impossible(
   { nodes, inFlight }: Snapshot,
   { act, node, what }: Omit<Fork, "entries">,
@@ -213,25 +213,26 @@ function impossible(
   const own = nodes.find(({ id }) => id === node);
   const isDown = (own?.state ?? null) === null && !beginning.includes(node);
   const isPaused = paused.includes(node);
-  const down = isDown ? `node ${node} is down there` : "";
+  const down = isDown ? `node ${node} is down at that step` : "";
   switch (act) {
     case "crash":
     case "command":
       return down;
     case "start":
-      return isDown ? "" : `node ${node} is not down there`;
+      return isDown ? "" : `node ${node} is not down at that step`;
     case "pause":
-      return down || (isPaused ? `node ${node} is paused there already` : "");
+      return down || (isPaused ? `node ${node} is already paused at that step` : "");
     case "resume":
-      return isPaused ? "" : `node ${node} is not paused there`;
+      return isPaused ? "" : `node ${node} is not paused at that step`;
     case "timer":
       return (
-        down || (own?.timers.some(({ timer }) => timer === what) ? "" : `no timer “${what}” of node ${node} runs there`)
+        down ||
+        (own?.timers.some(({ timer }) => timer === what) ? "" : `node ${node} has no timer “${what}” at that step`)
       );
     case "lose":
     case "duplicate":
     case "delay":
-      return inFlight.some(({ id }) => id === what) ? "" : `no message “${what}” is on its way there`;
+      return inFlight.some(({ id }) => id === what) ? "" : `no message “${what}” is in transit at that step`;
     case "cut":
     case "slow":
       return Number(what) === node ? `a link has two ends, and both are node ${node}` : "";
@@ -240,7 +241,7 @@ function impossible(
   }
 }
 
-/** The timer runs out now. */
+/** The timer expires now. */
 const ringing = (nodes: Snapshot["nodes"], node: number, name: string): Snapshot["nodes"] =>
   nodes.map((each) => {
     if (each.id !== node) return each;

@@ -1,4 +1,4 @@
-/** What the worker does: it makes runs, looks into them, and explores. The page only shows. */
+/** The work of the worker: it makes runs, looks into them, and explores. The page only shows the results. */
 
 import { UsageError } from "../../../../src/core/errors.ts";
 import { momentsOf } from "../../../../src/experiment/recording.ts";
@@ -15,7 +15,7 @@ import { type OpenedPart, opened, partOf, type Recording } from "./recordings.ts
 import { experimentOf, type Run, runOf, type Sources } from "./runs.ts";
 import { shown } from "./show.ts";
 
-/** Texts of the scenario files, by name without ending. */
+/** The texts of the scenario files, by name without extension. */
 export type Scenarios = (name: string) => Promise<string>;
 
 interface Made {
@@ -48,7 +48,7 @@ export class Laboratory {
     return Promise.resolve(formOf(protocol, variant));
   }
 
-  /** @throws UsageError that names the word that makes no sense */
+  /** @throws UsageError that names the invalid word */
   async run(words: Words, onProgress: OnProgress = () => {}): Promise<ShownRun> {
     this.#made = await this.#make(words, onProgress);
     return this.#made.shown;
@@ -59,7 +59,7 @@ export class Laboratory {
     return Promise.resolve(lookAt(this.#made.run, this.#made.shown, step, this.#made));
   }
 
-  /** @param bytes of the whole file, if `text` is only its beginning */
+  /** @param bytes the size of the whole file; `text` may be only its beginning */
   open(
     name: string,
     text: string,
@@ -73,14 +73,14 @@ export class Laboratory {
     });
   }
 
-  /** The run that is shown, as a trace file. */
+  /** The current run as a trace file. */
   export(): Promise<string> {
     if (this.#made === null) throw new Error("expected a run to export");
     const { header, entries, clocks } = this.#made.run.trace;
     return Promise.resolve(writeTrace(header, entries, clocks));
   }
 
-  /** Protocols under which the words make no sense have a problem instead of a run. */
+  /** Protocols that cannot take the steps have a problem instead of a run. */
   async compare(words: Words, onProgress: OnProgress = () => {}): Promise<readonly Compared[]> {
     const cases = casesOf(words);
     if (cases.length > MAX_COMPARED)
@@ -105,7 +105,7 @@ export class Laboratory {
     return compared;
   }
 
-  /** Of the runs that are compared, each at a step of its own. */
+  /** Looks into the compared runs, each at its own step. */
   looks(steps: readonly number[]): Promise<readonly (Look | null)[]> {
     const looks = this.#compared.map((made, place) =>
       made === null ? null : lookAt(made.run, made.shown, steps[place] ?? -1, made),
@@ -136,7 +136,7 @@ export class Laboratory {
     return staged({ ...parsed, scenario: sameSteps(parsed.scenario, protocol, variant) });
   }
 
-  /** What was explored last is not explored again: its counterexample is looked at next. */
+  /** The last exploration is not repeated, since its counterexample is opened next. */
   async #explore(words: Words, onProgress: OnProgress): Promise<Explored> {
     const experiment = experimentOf(words);
     const key = JSON.stringify(Object.entries(experiment).toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -155,10 +155,9 @@ export class Laboratory {
 }
 
 /**
- * The steps of a scenario under another protocol than its own.
- * Network, faults, commands and the options of the workload stay; what belongs to the protocol alone (its own options) does not,
- * nor what was expected of it.
- * @throws UsageError where the scenario begins with states of its own
+ * The steps of a scenario under another protocol. Network, faults, commands and the options of the workload stay. Options
+ * of the protocol and expectations are dropped.
+ * @throws UsageError if the scenario begins with given states
  */
 function sameSteps(
   scenario: Scenario,

@@ -1,14 +1,14 @@
-/** How much the laboratory takes in, and shows. */
+/** The limits of the laboratory. */
 
 /** Entries of a recording that are opened at once. A longer one is opened in parts. */
 export const MAX_OPENED = 300_000;
-/** Characters of its file. Of a larger file the beginning is opened. */
+/** Characters of a file. A larger file is opened at its beginning only. */
 export const MAX_TEXT = 100_000_000;
-/** How long properties are checked in a recording, in milliseconds: those of Raft's log can take minutes. */
+/** How long properties of a recording are checked, in milliseconds: Raft's log properties can take minutes. */
 export const CHECKS_MS = 10_000;
-/** Entries that are drawn: more take long to hand over. */
+/** Entries that are drawn: more take long to transfer. */
 export const MAX_DRAWN = 150_000;
-/** Nodes of a run or check that a link or form names. */
+/** The most nodes of a run or check. */
 export const MAX_NODES = 100;
-/** Entries of a run that is made here: more would fill the memory of the page. */
+/** Entries of a run that is simulated here: more would fill the page's memory. */
 export const MAX_MADE = 500_000;

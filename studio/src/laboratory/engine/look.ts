@@ -1,4 +1,4 @@
-/** Everything at one step of a run: every state, what changed in it, what is on its way. */
+/** The whole state at one step of a run: every node, its last change, and messages in transit. */
 import { type momentsOf, protocolOf } from "../../../../src/experiment/recording.ts";
 import type { Scenes } from "../../../../src/experiment/scene.ts";
 import { arrangementOf, protocolNamed } from "../../../../src/protocols/index.ts";
@@ -20,7 +20,7 @@ export function lookAt(
   const { header, entries } = trace;
   const count = step < 0 ? 0 : (steps[step]?.entries ?? entries.length);
   const earlier = step < 1 ? 0 : (steps[step - 1]?.entries ?? 0);
-  // Of the moment before only texts are kept: its states go on to the next.
+  // For the previous moment only texts are kept, because its states continue to change.
   const before = new Map(
     moments.after(earlier).snapshot.nodes.map(({ id, state }) => [id, new Map(flat(state))] as const),
   );
@@ -28,7 +28,7 @@ export function lookAt(
   const protocol = protocolOf(header);
   const states = new Map(now.snapshot.nodes.map(({ id, state }) => [id, state]));
   const told = scenes.at(count);
-  // Not every change of a picture is recorded, but what it is made from is known.
+  // Not every change of a view is recorded, but it can be computed from the state.
   const seen = told.nodes.map((shown) => {
     const state = states.get(shown.node) ?? null;
     return state === null ? shown : { ...shown, view: protocol.view(state, shown.node) };
@@ -79,7 +79,7 @@ const [MAX_LABEL, MAX_TOLD] = [20, 40];
 const MAX_FIELDS = 60;
 const MAX_TEXT = 90;
 
-/** Fields by their path; what is small stands on one line. */
+/** Fields by their path. Small values are on one line. */
 function flat(state: unknown, path = "", room: number = MAX_FIELDS): [string, string][] {
   if (state === null && path === "") return [];
   const text = textOf(state);
@@ -94,7 +94,7 @@ function flat(state: unknown, path = "", room: number = MAX_FIELDS): [string, st
   return fields.slice(0, room);
 }
 
-/** As JSON without quotes, with blanks after commas; of a long one the beginning, which is a little longer than is shown. */
+/** JSON without quotes, with blanks after commas. Long values are cut off slightly beyond the shown length. */
 function textOf(value: unknown): string {
   if (value === undefined) return "–";
   if (typeof value !== "object" || value === null)

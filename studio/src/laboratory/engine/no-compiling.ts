@@ -1,4 +1,4 @@
-/** A page with a content security policy may not compile text: zod is told before its first schema is made. */
+/** A content security policy may forbid compiling text, so zod is configured before its first schema is created. */
 import { z } from "zod";
 
 z.config({ jitless: true });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Progress } from "./answers.ts";
 import { Laboratory } from "./laboratory.ts";
 
-it("says how far it is with a long run, while it is simulated and while its states are kept", async () => {
+it("reports progress of a long run while it is simulated and while its states are stored", async () => {
   const laboratory = new Laboratory(() => Promise.reject(new Error("expected no scenario")));
   const told: Progress[] = [];
   const words = { protocol: "isis", nodes: "5", messages: "30" };

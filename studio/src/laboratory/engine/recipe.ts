@@ -1,14 +1,14 @@
-/** Where one is in the laboratory, as the hash of its address: a link says all that is needed to make the same run again. */
+/** The place in the laboratory, as the hash of its address. A link contains all that is needed to make the same run again. */
 
 import { MAX_DRAWN } from "./limits.ts";
 
 export type PageName = "gallery" | "run" | "check" | "compare" | "tour" | "live" | "embed";
 
 /**
- * The words of an experiment as people write them, `protocol` among them. `scenario`: a file's name instead of words;
- * `counterexample`: the run is what the checker finds; `fork`: what was done to it, after how many of its entries; `branches`:
- * what was done to it otherwise, and left; `at`: the cursor;
- * `with`: further protocols for the same steps; `recording`: the run is a file that was opened in this browser; `part`: which part of a long one, from 1.
+ * The words of an experiment as users write them, including `protocol`.
+ * `scenario`: the name of a file instead of words. `counterexample`: the run that the checker finds. `recording`: a file
+ * that was opened in this browser. `part`: the part of a long recording, from 1. `fork`: acts on the run, each after a
+ * number of entries. `branches`: acts that were left. `with`: further protocols. `at`: the cursor.
  */
 export type Words = Readonly<Record<string, string>>;
 
@@ -17,7 +17,7 @@ export interface Place {
   readonly words: Words;
 }
 
-/** Words that say where a run comes from, and are no words of an experiment. */
+/** Words for the source of a run, which are not options of an experiment. */
 export const ownWords: readonly string[] = [
   "protocol",
   "scenario",
@@ -30,9 +30,9 @@ export const ownWords: readonly string[] = [
   "part",
 ];
 
-/** More acts than this nobody follows, and each makes the run anew. */
+/** More acts are not useful, and each act makes the run again. */
 export const MAX_FORKS = 20;
-/** In characters, with the step of the cursor; longer addresses are cut by chats and mail programs. */
+/** In characters, with the cursor's step. Chats and mail programs cut off longer addresses. */
 export const MAX_LINK = 4_000;
 
 const pages: readonly PageName[] = ["gallery", "run", "check", "compare", "tour", "live", "embed"];
@@ -42,7 +42,7 @@ export function hashOf({ page, words }: Place): string {
   return `#/${page}${query === "" ? "" : `?${query}`}`;
 }
 
-/** Of the link of a run in characters, wherever its cursor goes. */
+/** The length of a run's link in characters, for any cursor. */
 export const linkLength = (words: Words): number =>
   hashOf({ page: "run", words: { ...words, at: String(MAX_DRAWN) } }).length;
 
@@ -62,7 +62,7 @@ export function placeOf(hash: string): Place {
   return { page, words: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** In the words of a fork. Whose `what` is a node is done to the link between both, in both directions. */
+/** The acts of a fork. If `what` is a node, the act affects the link between both, in both directions. */
 const acts = [
   ...(["crash", "start", "pause", "resume", "timer", "command"] as const),
   ...(["lose", "duplicate", "delay"] as const),
@@ -71,7 +71,7 @@ const acts = [
 
 export type ActKind = (typeof acts)[number];
 
-/** Something that is done to a run at one of its entries. */
+/** An act on a run, at one of its entries. */
 export interface Fork {
   readonly entries: number;
   readonly act: ActKind;
@@ -84,7 +84,7 @@ export interface Fork {
 export const forksText = (forks: readonly Fork[]): string =>
   forks.map(({ entries, act, node, what }) => `${entries} ${act} ${node} ${what}`.trim()).join(";");
 
-/** What cannot be read is left out: `actProblem` says what that is. */
+/** Invalid acts are left out: `actProblem` describes them. */
 export function forksOf(text: string): Fork[] {
   return text.split(";").flatMap((part) => forkIn(part) ?? []);
 }
@@ -97,7 +97,7 @@ function forkIn(part: string): Fork | null {
   return act === undefined ? null : { entries: Number(entries), act, node: Number(node), what };
 }
 
-/** Why acts of a link cannot be read; empty if all can. */
+/** Why acts of a link are invalid; empty if all are valid. */
 export function actProblem({ fork = "", branches = "" }: Words): string {
   const part = [fork, ...branches.split(BETWEEN_BRANCHES)]
     .flatMap((text) => text.split(";"))
@@ -112,13 +112,13 @@ export const BETWEEN_BRANCHES = "|";
 
 export const MAX_COMPARED = 6;
 
-/** One of several protocols that take the same steps: its name, and its variant after a colon. */
+/** One of several protocols for the same steps: its name, with the variant after a colon. */
 export interface Case {
   readonly name: string;
   readonly words: Words;
 }
 
-/** The run alone: without what was done to it, and where the cursor stands. */
+/** The run alone, without acts and cursor. */
 export function untouched({
   at: _at,
   fork: _fork,
@@ -129,7 +129,7 @@ export function untouched({
   return words;
 }
 
-/** The protocol of the words first, then those of `with`, each once. */
+/** The protocol of the words first, then the protocols of `with`, each once. */
 export function casesOf({ with: others = "", at: _at, ...words }: Words): Case[] {
   const { protocol = "", variant } = words;
   const first = variant === undefined || variant === "" ? protocol : `${protocol}:${variant}`;
@@ -141,7 +141,7 @@ export function casesOf({ with: others = "", at: _at, ...words }: Words): Case[]
   });
 }
 
-/** The same steps for these protocols; nothing is left to compare without any. */
+/** The same steps for these protocols; without protocols there is nothing to compare. */
 export function comparing(words: Words, names: readonly string[]): Words {
   const [first = "", ...others] = names;
   const [protocol = "", variant = ""] = first.split(":");
@@ -154,7 +154,7 @@ export function comparing(words: Words, names: readonly string[]): Words {
   };
 }
 
-/** A frame with a run, for a page of somebody else. @param base the address of this page */
+/** A frame with a run, for another page. @param base the address of this page */
 export function frameOf(base: string, words: Words, title: string): string {
   const attribute = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
   const source = `${base}?embed${hashOf({ page: "run", words })}`;
@@ -162,7 +162,7 @@ export function frameOf(base: string, words: Words, title: string): string {
 }
 
 /**
- * The command that does the same in a terminal; null where there is none, as for the steps of a scenario under another algorithm.
+ * The equivalent command for a terminal; null if there is none, as for a scenario under another algorithm.
  * @param own protocol and variant of the scenario that the words name
  */
 export function commandOf({ page, words }: Place, own: Words = {}): string | null {
@@ -183,6 +183,6 @@ export function commandOf({ page, words }: Place, own: Words = {}): string | nul
   return ["npx coterie", name, quoted(protocol), ...flags].join(" ");
 }
 
-/** As one word of a shell, whatever a link or a file's name holds. */
+/** Quotes any text of a link or file name as one word of a shell. */
 const quoted = (text: string): string =>
   /^[\w.,:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

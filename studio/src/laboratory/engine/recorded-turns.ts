@@ -1,4 +1,4 @@
-/** What a recording says that was done to links: as steps, so that forks go on under it, and in words, for spans. */
+/** The link faults in a recording: as steps, so that forks continue with them, and in words, for spans. */
 import type { Scenario } from "../../../../src/experiment/scenario/schema.ts";
 import type { Trace } from "../../../../src/trace/file.ts";
 import { type LinkFault, linkFaultIn, type SendingConditions } from "../../../../src/trace/link-model.ts";
@@ -10,11 +10,11 @@ type Step = Scenario["steps"][number];
 export interface RecordedTurn {
   readonly at: number;
   readonly step: Step;
-  /** What the network is like from then on. */
+  /** The network conditions from then on. */
   readonly words: string;
 }
 
-/** What one act does to many links, each node of a cluster says within so many milliseconds. */
+/** Each node of a cluster reports the effect of one act on many links within this time. */
 const TOGETHER_MS = 20;
 
 export function recordedTurns({ header: { nodes, madeBy }, entries }: Trace): RecordedTurn[] {
@@ -53,7 +53,7 @@ class Links {
     this.#cuts = new Map(nodes.map((node) => [node, new Set()]));
   }
 
-  /** Returns the same as steps of a scenario. */
+  /** Returns the equivalent steps of a scenario. */
   turned(node: number, fault: LinkFault): Step[] {
     const cuts = this.#cuts.get(node) as Set<number>;
     const others = this.#nodes.filter((other) => other !== node);

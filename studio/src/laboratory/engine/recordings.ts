@@ -7,14 +7,14 @@ import type { Part } from "./answers.ts";
 import { MAX_OPENED, MAX_TEXT } from "./limits.ts";
 
 export interface Recording extends ReadTrace {
-  /** What of the file was not read; empty if all of it was. */
+  /** The part of the file that was not read; empty if all of it was. */
   readonly left: string;
 }
 
 /**
- * @param bytes of the whole file, of which `text` may be the beginning
- * @param onEntries is called now and then with the number of entries so far
- * @throws UsageError that names the file, and the line where there is one
+ * @param bytes the size of the whole file; `text` may be only its beginning
+ * @param onEntries called from time to time with the number of entries so far
+ * @throws UsageError that names the file, and the line if there is one
  */
 export function opened(
   name: string,
@@ -28,7 +28,7 @@ export function opened(
     const isBeginning = text.length > most || bytes > most;
     const trace = readTrace(read, { maxEntries: Number.POSITIVE_INFINITY, onEntries });
     if (trace.entries.length === 0) throw new UsageError("bad-trace", "expected events, got a header alone");
-    protocolOf(trace.header); // Which the registry has to know.
+    protocolOf(trace.header); // Throws if the registry does not know the protocol.
     const left = isBeginning
       ? `Only the first ${megabytes(most)} of the file's ${megabytes(Math.max(bytes, text.length))} are opened. To open its end, run: (head -n 1 FILE; tail -n ${MAX_OPENED} FILE) > end.jsonl`
       : "";
@@ -42,7 +42,7 @@ export function opened(
 export interface OpenedPart {
   readonly trace: Trace;
   readonly part: Part | null;
-  /** What is not shown of the file, and why. */
+  /** The parts of the file that are not shown, and why. */
   readonly omissions: readonly string[];
 }
 

@@ -1,11 +1,11 @@
-/** Calls methods of the laboratory one after the other, in the order in which the requests come. */
+/** Calls methods of the laboratory one after the other, in the order of the requests. */
 import type { Progress, Request, Response } from "./answers.ts";
 import type { Laboratory } from "./laboratory.ts";
 
 export class RequestQueue {
   readonly #laboratory: Laboratory;
   readonly #send: (response: Response) => void;
-  /** Making a run waits for files. A request that comes meanwhile must not be answered from the run before it. */
+  /** Making a run waits for files. A later request must not be answered from the previous run. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(laboratory: Laboratory, send: (response: Response) => void) {

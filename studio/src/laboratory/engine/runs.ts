@@ -1,4 +1,4 @@
-/** Makes the run that a place of the laboratory names: from words, a scenario or a counterexample, with what was done to it. */
+/** Makes the run of a link: from words, a scenario, a recording or a counterexample, with the acts on it. */
 import { UsageError } from "../../../../src/core/errors.ts";
 import { type Experiment, experimentOptions as known } from "../../../../src/experiment/experiment.ts";
 import type { PropertyVerdict, Result } from "../../../../src/experiment/scenario/result.ts";
@@ -40,28 +40,28 @@ import type { OpenedPart } from "./recordings.ts";
 
 /** Nothing is left out. */
 const WHOLE = { omissions: [], part: null } as const;
-/** Of a run that was not made here: nothing is asked of it, and what was drawn in it nobody knows. */
+/** For runs that are not simulated here: no verdicts, and the random draws are unknown. */
 const ONLY_READ = { verdicts: [], network: {}, draws: null, formulas: [], forks: [], ...WHOLE } as const;
 
 export interface Run {
   readonly title: string;
   readonly about: string;
   readonly trace: Trace;
-  /** Of a simulated run; those of a counterexample follow from its trace. */
+  /** For a simulated run. Verdicts of a counterexample follow from its trace. */
   readonly verdicts: readonly PropertyVerdict[];
-  /** What was done to the network: as steps, and as words, with what it was like from the beginning. */
+  /** Changes of the network: as steps, and as words, with the initial conditions. */
   readonly turns: readonly Turn[];
-  /** What it was like from the beginning, for forks to go on with. */
+  /** The initial network conditions, for forks to continue with. */
   readonly network: Scenario["network"];
-  /** What was drawn, for forks to draw alike. */
+  /** The random draws, for forks to repeat. */
   readonly draws: Draws | null;
   readonly networks: readonly NetworkTurn[];
   readonly formulas: readonly { readonly when: string; readonly count: number }[];
   readonly forks: readonly Fork[];
-  /** What is left out of it, in sentences. */
+  /** Omissions, in sentences. */
   readonly omissions: readonly string[];
   readonly part: Part | null;
-  /** Those that were given, and what was added. */
+  /** The given words, and the added ones. */
   readonly words: Words;
 }
 
@@ -70,21 +70,21 @@ type Step = Scenario["steps"][number];
 interface Turn {
   readonly at: number;
   readonly step: Step;
-  /** What the network is like from then on, where that was recorded. */
+  /** The network conditions from then on, if they were recorded. */
   readonly words?: string;
 }
 
-/** So long a fork goes on, in milliseconds. */
+/** The duration of a fork, in milliseconds. */
 const FORK_MS = 1_000;
 
 const fewNodes = wholeNumber(1, MAX_NODES, `a whole number from 1 to ${MAX_NODES} in the laboratory`);
 
-/** @throws UsageError that names the word. */
+/** @throws UsageError that names the invalid word */
 export function experimentOf(words: Words): Experiment {
   const given = Object.entries(words).filter(([word, text]) => !ownWords.includes(word) && text !== "");
   const read = given.map(([word, text]) => {
     const found = Object.hasOwn(known, word) ? known[word as keyof typeof known] : undefined;
-    if (found === undefined) throw new UsageError("bad-argument", `expected a word of an experiment, got ${word}`);
+    if (found === undefined) throw new UsageError("bad-argument", `expected an option of an experiment, got ${word}`);
     const read = word === "nodes" ? fewNodes : found.read;
     return [word, read(text === "on" && found.preset !== undefined ? found.preset : text, flagOf(word))];
   });
@@ -93,17 +93,17 @@ export function experimentOf(words: Words): Experiment {
 
 export type OnEvents = (events: number) => void;
 
-/** Where runs come from that words alone do not make. */
+/** The sources of runs that are not made from words alone. */
 export interface Sources {
-  /** What stands in a file of that name. */
+  /** The content of a scenario file. */
   scenario(name: string): Promise<Staged>;
   /** The trace that the checker finds. */
   counterexample(words: Words): Promise<Trace | null>;
-  /** What was opened by that name, and which part of it; the first if that is empty. */
+  /** An opened recording, and the named part of it; the first one if `part` is empty. */
   recording(name: string, part: string): OpenedPart;
 }
 
-/** @param onEvents is told now and then how many events there are */
+/** @param onEvents called from time to time with the number of events */
 export async function runOf(words: Words, sources: Sources, onEvents: OnEvents = () => {}): Promise<Run> {
   const length = linkLength(words);
   if (length > MAX_LINK)
@@ -169,7 +169,7 @@ function recorded(name: string, { trace, part, omissions }: OpenedPart, words: W
   };
 }
 
-/** What keeps going for ever is ended, unless somebody says when. */
+/** Ends a run that would never become idle, unless the words set an end. */
 function endingWords(words: Words): Words {
   const { protocol = "", variant = "", until = "" } = words;
   const isEndless = until === "" && hasToStart(protocol, variant === "" ? null : variant);
@@ -198,7 +198,7 @@ function simulated(made: Staged, onEvents: OnEvents): Omit<Run, "words"> {
   };
 }
 
-/** So many events are made between two words about how many there are. */
+/** The number of events between two progress reports. */
 const TOLD_EVENTS = 2_000;
 
 interface Noted {
@@ -228,7 +228,7 @@ function playedOut(made: Staged, { entries, turns, draws }: Noted, onEvents: OnE
   }
 }
 
-/** The same up to some entry, and from there on otherwise. @throws UsageError where states are not known there. */
+/** The same run up to an entry, and different from there on. @throws UsageError if the states are unknown there */
 function forked({ trace, ...run }: Run, fork: Fork): Run {
   const count = trace.entries.length;
   if (fork.entries > count)
@@ -270,7 +270,7 @@ function forked({ trace, ...run }: Run, fork: Fork): Run {
   const remembered = run.draws === null ? undefined : { draws: run.draws, entries: before.length };
   const draws = new Draws(() => entries.length, remembered);
   let step: Step | undefined;
-  /** What lasts stands in the trace already. */
+  /** Lasting acts are in the trace already. */
   const isTold = ({ at, kind }: TraceEntry): boolean =>
     at === until && (kind === "pause" || kind === "fault") && step !== undefined && known.includes(step);
   runScenario(scenario, {
@@ -301,7 +301,7 @@ const omissionsWith = (omissions: Run["omissions"], fork: Fork, problem: string)
   ...new Set([...omissions, `“${forksText([fork])}” has no effect: ${problem}.`]),
 ];
 
-/** How many entries further on all are up that always have been: whatever is done, it is done after that. */
+/** The number of further entries until all initial nodes are up. Acts take effect only after that. */
 function idleAfter(place: number, { entries }: Trace): number {
   const at = entries[place]?.at;
   const isUp = (entry: TraceEntry): boolean =>
@@ -312,7 +312,7 @@ function idleAfter(place: number, { entries }: Trace): number {
   return passed.some(({ kind }) => kind === "start") ? passed.length : 0;
 }
 
-/** What nodes are still given at this moment; one that crashes there is given nothing. */
+/** Commands at this moment that nodes still receive. A node that crashes there receives none. */
 const commandsIn = (later: readonly TraceEntry[], { act, node }: Fork): Step[] =>
   later.flatMap((entry) =>
     entry.kind === "command" && !(act === "crash" && entry.node === node)
@@ -320,7 +320,7 @@ const commandsIn = (later: readonly TraceEntry[], { act, node }: Fork): Step[] =
       : [],
   );
 
-/** After all that the last step of so many entries did: what it said now and then, and what was folded, included. */
+/** After all entries of the last step, including delayed reports and folded entries. */
 function stepEnd(count: number, { entries }: Trace): number {
   const step = stepsOf(entries).find(({ indices }) => indices.includes(count - 1));
   const own = new Set(step?.indices);
@@ -329,7 +329,7 @@ function stepEnd(count: number, { entries }: Trace): number {
   return end;
 }
 
-/** How many messages were lost by hand after so many entries: what is done at the same place is done after that. */
+/** The messages lost by hand after this many entries. Further acts at the same place come after them. */
 function lossesAt(
   place: number,
   { entries }: Trace,
@@ -343,7 +343,7 @@ function lossesAt(
   return count;
 }
 
-/** What of a step turns the network. */
+/** The part of a step that changes the network. */
 function turnOf({ partition, cut, mend, heal, link }: Step, at: number): Turn[] {
   const all = Object.entries({ partition, cut, mend, heal, link }).filter(([, value]) => value !== undefined);
   return all.length === 0 ? [] : [{ at, step: Object.fromEntries(all) as Step }];

@@ -1,6 +1,6 @@
 import { UsageError } from "../../../../src/core/errors.ts";
 
-/** The files of the scenarios, loaded together when the first of them is asked for. */
+/** The scenario files, loaded together on first use. */
 const files = import.meta.glob<string>("../../../../scenarios/*.yaml", {
   query: "?raw",
   import: "default",

@@ -1,36 +1,36 @@
-/** A guided tour as data: runs, places in them, what to look at there, and one prediction that a run answers by itself. */
+/** A guided tour as data: runs, places in them, fields to look at, and one prediction that the run itself answers. */
 import type { ShownRun } from "../engine/answers.ts";
 import type { Words } from "../engine/recipe.ts";
 import texts from "./texts.json" with { type: "json" };
 
 export interface Tour {
-  /** In the link and in the keys of its texts. */
+  /** Used in the link and in the keys of its texts. */
   readonly name: string;
-  /** Recipes with their forks, as links have them. */
+  /** Recipes with their forks, as in links. */
   readonly runs: readonly Words[];
   readonly steps: readonly TourStep[];
 }
 
 export interface TourStep {
-  /** Which of the runs; 0 unless said. */
+  /** The index of the run; 0 by default. */
   readonly run?: number;
-  /** `end`, or `4: times out`: the next step of node 4, after the tour's last place in that run, of which a line begins so. */
+  /** `end`, or `4: times out`: the next step of node 4 in that run, after the tour's last place, with a line that begins so. */
   readonly at: string;
   /** The nodes to look at. */
   readonly nodes: readonly number[];
   /** The fields of their states to look at, by path. */
   readonly fields?: readonly string[];
-  /** What is to be predicted before the tour goes on; the next step shows which of them is right. */
+  /** The choices of a prediction before the tour continues. The next step shows which of them is right. */
   readonly ask?: readonly Choice[];
 }
 
 export interface Choice {
-  /** Of its text. */
+  /** The key of its text. */
   readonly key: string;
   readonly shows: Evidence;
 }
 
-/** What the run shows if a choice is right: up to the next step of the tour something happens, or does not; or how all stands there. */
+/** The evidence for a choice: something happens, or never happens, up to the tour's next step, or the state at that step. */
 export type Evidence =
   | { readonly happens: string }
   | { readonly never: string }
@@ -40,7 +40,7 @@ export type Evidence =
 
 type Steps = Pick<ShownRun, "steps">;
 
-/** The step of its run for each step of the tour; null where the run does not have it. */
+/** The step of its run for each step of the tour; null if the run does not have it. */
 export function placesOf(tour: Tour, runs: readonly Steps[]): (number | null)[] {
   const last = new Map<number, number>();
   return tour.steps.map(({ run = 0, at }) => {
@@ -55,22 +55,22 @@ function next(steps: ShownRun["steps"], pattern: string, after: number): number 
   return steps.findIndex((step, index) => index > after && fits(step, pattern));
 }
 
-/** `*` stands for any node. */
+/** `*` matches any node. */
 function fits({ node, lines }: ShownRun["steps"][number], pattern: string): boolean {
   const [, who = "", text = ""] = /^(\d+|\*): (.+)$/.exec(pattern) ?? [];
   return (who === "*" || Number(who) === node) && lines.some((line) => line.startsWith(text));
 }
 
-/** How things stand where a prediction is answered. */
+/** The state at which a prediction is answered. */
 export interface Answered {
   readonly run: Pick<ShownRun, "steps" | "properties">;
-  /** After this step of it, −1 if the run begins there. */
+  /** Events count after this step of the run; −1 if the run begins there. */
   readonly after: number;
   readonly place: number;
   readonly headline: string;
 }
 
-/** The keys of all choices that the run shows to be right. */
+/** The keys of all choices that are right according to the run. */
 export function rightOf(choices: readonly Choice[], answered: Answered): string[] {
   return choices.filter(({ shows }) => isShown(shows, answered)).map(({ key }) => key);
 }
@@ -91,7 +91,7 @@ export function textOf({ name }: Pick<Tour, "name">, key: string): string {
   return (texts as Readonly<Record<string, string>>)[`${name}.${key}`] ?? "";
 }
 
-/** What a tour answers to a prediction. @param said @param right keys of its choices */
+/** The tour's answer to a prediction. @param said the chosen key @param right the right key */
 export function verdictText(tour: Pick<Tour, "name">, said: string, right: string): string {
   const choice = (key: string): string => withFullStop(textOf(tour, `choice.${key}`));
   return said === right ? `Right: ${choice(right)}` : `You said: ${choice(said)} The run shows: ${choice(right)}`;
