@@ -1,8 +1,8 @@
 /**
- * `npm run docs` builds the documentation site in build/site: the pages of docs/ without docs/internals, the API reference that
- * TypeDoc makes from the doc comments, and the laboratory. `npm run docs -- --serve` also serves it on this machine.
+ * `npm run docs` builds the documentation site in build/site: the pages of docs/ except docs/internals, the API reference that
+ * TypeDoc generates from the doc comments, and the laboratory. `npm run docs -- --serve` also serves it on this machine.
  *
- * COTERIE_BASE is the path under which a host serves it (default `/`), COTERIE_REPOSITORY the address of the published repository.
+ * COTERIE_BASE is the base path of the site (default `/`). COTERIE_REPOSITORY is the URL of the published repository.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
@@ -21,7 +21,7 @@ function fail(line: string): never {
   process.exit(1);
 }
 
-/** The program that a package of site/node_modules brings. */
+/** The path of a program in site/node_modules. */
 function programOf(name: string, path: string): string {
   try {
     return join(dirname(createRequire(join(root, "site/package.json")).resolve(`${name}/package.json`)), path);

@@ -1,7 +1,6 @@
 /**
  * Random tests have a fixed seed, so that a change fails because of its effects and not by chance: two runs over the same code
- * try
- * the same inputs. Fresh seeds are for `npm run test:random`, which sets `FC_SEED` for each of its rounds.
+ * try the same inputs. Fresh seeds are for `npm run test:random`, which sets `FC_SEED` for each of its rounds.
  *
  * A failure names the command that replays it with `FC_SEED` and `FC_PATH`: the seed applies to every property of the
  * tests that run, and the path leads to the one counterexample. `test/random-soak` records the names of random tests in the

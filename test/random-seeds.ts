@@ -14,7 +14,7 @@ export function noteRandomTest(): void {
   appendFileSync(COTERIE_RANDOM_TESTS, `${patternOf(currentTestName)}\n`);
 }
 
-/** The pattern with which `vitest -t` selects the test of this name. */
+/** The pattern that makes `vitest -t` select the test of this name. */
 export const patternOf = (name: string): string =>
   name.replaceAll(" > ", " ").replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 

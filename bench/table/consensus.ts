@@ -49,7 +49,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "paxos",
     make: () => paxos(),
-    cost: "one undisturbed proposal",
+    cost: "one uncontended proposal",
     messages: "(N − 1)(N + 3)",
     propose: (node) => ({ type: "propose", value: `from ${node}` }) as Tagged,
     settle: 0,
@@ -61,7 +61,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "multi-paxos",
     make: () => multiPaxos({ announces: false }),
-    cost: "one command of a leader",
+    cost: "one command of the leader",
     messages: "2(N − 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -73,7 +73,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "cheap-paxos",
     make: () => cheapPaxos({ announces: false }),
-    cost: "one command of a leader, and the notices that it is decided",
+    cost: "one command of the leader, including decision notices",
     messages: "2⌊N / 2⌋",
     propose: logCommand,
     settle: SETTLED,
@@ -85,7 +85,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "fast-paxos",
     make: () => fastPaxos(),
-    cost: "one undisturbed command",
+    cost: "one command, no collision",
     messages: "(N − 1)(N + 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -97,7 +97,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "generalized-paxos",
     make: () => generalizedPaxos(),
-    cost: "one command that collides with none",
+    cost: "one command without a collision",
     messages: "(N − 1)(N + 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -109,7 +109,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "raft",
     make: () => raft(),
-    cost: "a batch of entries",
+    cost: "one batch of entries",
     messages: "2(N − 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -121,7 +121,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "pbft",
     make: () => pbft(),
-    cost: "one batch, between replicas",
+    cost: "one batch, replicas only",
     messages: "2N(N − 1)",
     propose: logCommand,
     settle: SETTLED,
@@ -134,7 +134,7 @@ export const agreements: readonly Agreement[] = [
   {
     name: "two-phase-commit",
     make: () => twoPhaseCommit(),
-    cost: "a commit, with its acknowledgements",
+    cost: "one commit, with its acknowledgements",
     messages: "4(N − 1)",
     propose: () => ({ type: "propose", transactions: 1 }) as Tagged,
     settle: 0,

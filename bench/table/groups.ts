@@ -89,7 +89,7 @@ export function sentThroughLog(nodes: number, isOfLeader: boolean) {
 
 function logCosts(): Cost[] {
   const cost = costOf(LOG, MAX_NODES);
-  const when = "one multicast of the leader of the log";
+  const when = "one multicast by the leader of the log";
   const ofLeader = declaredFormula(protocolNamed(LOG).node(), when, "3(N − 1)");
   const ofOther = formula("3(N − 1) + 1", (n) => 3 * (n - 1) + 1);
   const until = "until all have delivered";

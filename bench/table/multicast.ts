@@ -67,7 +67,7 @@ function undisturbed(protocol: string, text: string, times: number): Cost[] {
   const cost = costOf(protocol, 1_000);
   const [name = protocol, variant] = protocol.split(", ");
   const setting = variant === undefined ? {} : { variant };
-  const when = variant === "acknowledged" ? "one multicast, acknowledged" : "one multicast";
+  const when = variant === "acknowledged" ? "one multicast, with acknowledgements" : "one multicast";
   const messages = declaredFormula(protocolOf(name, setting), when, text);
   return [
     cost("a multicast", "messages", messages, (n) => sent(name, n, setting).sim.messages.total),

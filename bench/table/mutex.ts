@@ -39,7 +39,7 @@ const centralServerCosts = (): Cost[] =>
     entry: exactly(2),
     handOver: exactly(2),
     handOverTime: exactly(2),
-    bandwidth: declaredFormula(centralServer(), "one entry and exit of a node that does not serve", "3"),
+    bandwidth: declaredFormula(centralServer(), "one entry and exit of a node other than the server", "3"),
   });
 
 function tokenRingCosts(): Cost[] {
@@ -95,7 +95,7 @@ function ricartAgrawalaCosts(): Cost[] {
   const make = () => ricartAgrawala();
   const kept = () => roucairolCarvalho();
   const all = declaredFormula(make(), "one entry and exit", "2(N − 1)");
-  const unkept = declared(kept(), "one entry and exit, nobody's permission kept");
+  const unkept = declared(kept(), "one entry and exit without cached permissions");
   const [cost, costKept] = [costOf("ricart-agrawala"), costOf("ricart-agrawala, roucairol-carvalho")];
   return [
     ...costsAtRest("ricart-agrawala", make, {
@@ -196,7 +196,7 @@ function maekawaCosts<M extends Mutex>(protocol: string, make: () => Protocol<M>
 
 function sandersCosts(): Cost[] {
   const make = () => maekawaSanders();
-  const when = "one entry and exit without rivals";
+  const when = "one entry and exit without contention";
   const crowded = formula("3(K − 1) … 5(K − 1)", (n) => [declared(make(), when)(n), 5 * (voteCount(n) - 1)]);
   return [
     ...maekawaCosts("maekawa-sanders", make, when),
@@ -234,7 +234,7 @@ function electedServerCosts(): Cost[] {
     used.use(holder);
     return used.spent - before;
   }
-  const when = "one entry and exit of a node that does not serve, within renewMs";
+  const when = "one entry and exit of a node other than the server, within renewMs";
   return [
     cost("entry", "messages", exactly(2), (n) => enter(n).messages),
     cost("client delay", "message times", exactly(2), (n) => enter(n).time),

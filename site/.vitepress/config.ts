@@ -1,6 +1,6 @@
 /**
- * The documentation site. VitePress and not Starlight: the site has one full language and entry pages in three others, so Starlight's
- * translations are not needed, and VitePress brings the search that runs in the browser without another build step.
+ * The documentation site. It uses VitePress rather than Starlight: only the entry pages are translated, so Starlight's
+ * translations are not needed, and VitePress includes a search that runs in the browser without another build step.
  */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -12,7 +12,7 @@ import { apiPages, sections, titleOf } from "./sidebar.ts";
 type Markdown = Parameters<NonNullable<MarkdownOptions["config"]>>[0];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-/** Where the repository is published, such as https://example.org/coterie. Without it pages have no links to code and no edit links. */
+/** The URL of the repository, such as https://example.org/coterie. Without it, pages have no edit links and no links to code. */
 const repository = process.env.COTERIE_REPOSITORY?.replace(/\/$/, "");
 const base = process.env.COTERIE_BASE ?? "/";
 const LABORATORY = "laboratory/laboratory.html";
@@ -41,7 +41,7 @@ const PLACE = /^(?:\?embed)?#\/(?:gallery|run|check|compare|tour)(?:\?[^\s]*)?$/
 const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** Pictures of runs become runs, places of the laboratory become links, and links to code lead to the repository. */
+/** Replaces pictures of runs by live runs, links addresses of the laboratory, and points links to code at the repository. */
 function withRuns(md: Markdown): void {
   const { image, code_inline: code, html_block: html } = md.renderer.rules;
   md.renderer.rules.image = (tokens, at, options, env, self) => {
@@ -157,7 +157,7 @@ export default defineConfig({
             fuzzy: 0.2,
             prefix: true,
             boost: { title: 4, text: 2, titles: 1 },
-            // Runs in the browser by itself: nothing from outside this function is there.
+            // VitePress copies this function into the browser, so it cannot use anything defined outside of it.
             processTerm: (term: string): string | string[] => {
               const synonyms: Record<string, string[]> = {
                 brain: ["quorum", "partition"],

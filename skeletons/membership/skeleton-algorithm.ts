@@ -21,7 +21,7 @@ export type SkeletonAlgorithm = {
 };
 
 const skeletonAlgorithmOptions = optionTable("skeleton-algorithm", {
-  intervalMs: count(100, "the time between two beats"),
+  intervalMs: count(100, "the heartbeat interval"),
   maxMisses: count(3, "a node that misses more beats in a row is suspected"),
 });
 
@@ -80,7 +80,7 @@ export function skeletonAlgorithm(given?: Partial<SkeletonAlgorithmOptions>): Pr
         holds: ({ alive, state }) => alive.every((node) => alive.every((peer) => !isSuspected(state(node), peer))),
       },
     ],
-    costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
+    costs: [{ when: "one heartbeat of every node", messages: (nodes) => nodes * (nodes - 1) }],
     view: ({ missed }) => ({ role: Object.values(missed).some((count) => count > maxMisses) ? "suspecting" : "calm" }),
   };
 }

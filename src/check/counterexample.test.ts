@@ -49,7 +49,7 @@ describe("a counterexample as a trace", () => {
   });
 
   it("a duplicated message is received twice with one id", () => {
-    const twice = { name: "once", claim: "nobody hears of 1 twice", when: "always" } as const;
+    const twice = { name: "once", claim: "no node receives 1 twice", when: "always" } as const;
     const options = { ...systemFor({ protocol: "ricart-agrawala", nodes: [0, 1], initiators: [0], duplications: 1 }) };
     const heard = (state: unknown): number => (state as { mutex: { clock: number } }).mutex.clock;
     const found = explore({
@@ -67,7 +67,7 @@ describe("a counterexample as a trace", () => {
     expect(first).toMatchObject({ at: (found.loop as number) + 1, kind: "receive", node: 0 });
     expect(violation).toMatchObject({
       property: "termination",
-      claim: "a node that has proposed has decided in the end",
+      claim: "every node that proposes eventually decides",
     });
   });
 

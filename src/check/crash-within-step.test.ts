@@ -42,8 +42,8 @@ const tellers: Protocol<Tellers> = {
   assumes: [],
   properties: [
     {
-      name: "all or nobody",
-      claim: "at rest, all others have heard the news or nobody has",
+      name: "all or none",
+      claim: "when quiescent, all others have received the news, or none has",
       when: "quiescent",
       holds: ({ alive, state }) => new Set(alive.filter((node) => node > 0).map((node) => state(node).heard)).size <= 1,
     },
@@ -104,14 +104,14 @@ describe("a crash within a step", () => {
   it("is found breadth first and by walks, and shrunk to the same two moves", () => {
     expect(explore(telling).verdict).toBe("holds");
     const found = explore({ ...telling, withinStep: true });
-    expect(found.property?.name).toBe("all or nobody");
+    expect(found.property?.name).toBe("all or none");
     expect(found.path.map(({ move, sends }) => [move.kind, move.crashesWithinStep, sends.length])).toEqual([
       ["command", true, 1],
       ["receive", undefined, 0],
     ]);
     for (const strategy of ["random", "pct", "swarm"] as const) {
       const walked = walk({ ...telling, withinStep: true, strategy, seed: 1, runs: 2_000 });
-      expect(walked.property?.name, strategy).toBe("all or nobody");
+      expect(walked.property?.name, strategy).toBe("all or none");
       const shrunk = shrink({ ...telling, withinStep: true }, walked.path, walked.property as never);
       expect(shrunk?.length, strategy).toBe(2);
     }

@@ -118,9 +118,9 @@ describe("exploration", () => {
 
   it("a delivery order rejects properties of whole runs", () => {
     const model = ringModel(3) as unknown as Parameters<typeof explore>[0];
-    const properties = [{ name: "in the end", claim: "", when: "eventually", holds: () => true }] as const;
+    const properties = [{ name: "eventually bright", claim: "", when: "eventually", holds: () => true }] as const;
     expect(() => explore({ ...model, properties, delays: 0 })).toThrow(
-      'expected delays to come with properties of single states only, got "in the end": leave it out of properties or do without delays',
+      'expected delays to come with properties of single states only, got "eventually bright": leave it out of properties or do without delays',
     );
   });
 });

@@ -232,7 +232,7 @@ function leg<V extends Vocabulary>(
   }
   throw new InvariantViolation(
     "no-way",
-    "the states of a component lead to each other, and to what settles what is due",
+    "the states of a component reach each other and settle everything that is due",
   );
 }
 

@@ -25,7 +25,7 @@ type Asking = {
 };
 const answered: Property<Asking> = {
   name: "answered",
-  claim: "who asks is answered in the end",
+  claim: "every request is eventually answered",
   when: "leadsTo",
   given: ({ state }, node) => state(node).waits,
   holds: ({ state }, node) => !state(node).waits,
@@ -141,7 +141,7 @@ const clocks = (rearms: boolean): Protocol<Clocks> =>
     properties: [
       {
         name: "rings",
-        claim: "the bell rings in the end",
+        claim: "the bell eventually rings",
         when: "leadsTo",
         given: () => true,
         holds: ({ state }, node) => state(node).rung,

@@ -467,8 +467,8 @@ const CHECKED_STATES = 1_000;
 const changedLater = (protocol: string, node: NodeId): InvariantViolation =>
   new InvariantViolation(
     "state-changed",
-    `expected the states of ${protocol} to be changed by the handler that is given them alone, but a state of node ${node} was ` +
-      "changed later: keep no reference to a state outside it, and change none in properties, view or commands",
+    `expected the states of ${protocol} to be changed only by the handler that receives them, but a state of node ${node} was ` +
+      "changed later: keep no reference to a state outside the handler, and do not change one in properties, view or commands",
   );
 
 /** Which option of a `ctx.choose` is tried, and how many there are. */

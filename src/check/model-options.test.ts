@@ -29,7 +29,7 @@ it.each<[object, string]>([
     { protocol: bully },
     "expected protocol of explore() to be a protocol: an object with a name, init() and properties",
   ],
-  [{ crashs: 1 }, 'got "crashs": crashes is meant?'],
+  [{ crashs: 1 }, 'got "crashs"; did you mean crashes?'],
 ])("explore() rejects %j", (given, sentence) => {
   const refused = expect(() => explore({ ...system, ...given }));
   refused.toThrow(expect.objectContaining({ name: "UsageError", code: "bad-option" }));
@@ -53,7 +53,7 @@ it.each<[string, () => unknown]>([
 it.each<[object, string]>([
   [{ seed: -1.5 }, "expected seed of walk() to be a whole number, got -1.5"],
   [{ strategy: "luck" }, 'expected strategy of walk() to be one of random, pct, swarm, got "luck"'],
-  [{ numbers: 3 }, "expected numbers of walk() to be numbers of runs that can be gone through, got 3"],
+  [{ numbers: 3 }, "expected numbers of walk() to be numbers of runs that can be enumerated, got 3"],
 ])("walk() rejects %j", (given, sentence) => {
   expect(() => walk({ ...system, strategy: "random", seed: 1, ...given } as never)).toThrow(sentence);
 });

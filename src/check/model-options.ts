@@ -165,7 +165,7 @@ export const walkRules = {
   runs: natural,
   firstRun: natural,
   numbers: {
-    wanted: "numbers of runs that can be gone through",
+    wanted: "numbers of runs that can be enumerated",
     accepts: (value: unknown) => typeof value === "object" && value !== null && Symbol.iterator in value,
   },
   stepsPerRun: natural,

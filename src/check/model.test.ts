@@ -149,7 +149,7 @@ describe("crash notifications", () => {
       properties: [
         {
           name: "mourned",
-          claim: "at rest, who is down is mourned",
+          claim: "when quiescent, every stopped node is mourned",
           when: "quiescent",
           holds: ({ alive, state }) => alive.length === 3 || alive.every((node) => state(node).mourned.length === 1),
         },

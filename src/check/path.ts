@@ -45,7 +45,7 @@ export function retraceToFailure<V extends Vocabulary>(model: Model<V>, waypoint
     if (!(error instanceof FailedMove)) throw error;
     return [...path, takenOf(model, (error as FailedMove<Move<V>>).move, null, at)];
   }
-  throw new InvariantViolation("lost-path", "a handler threw where it does not throw again");
+  throw new InvariantViolation("lost-path", "a handler threw once and does not throw again");
 }
 
 function retraced<V extends Vocabulary>(
@@ -65,7 +65,7 @@ function retraced<V extends Vocabulary>(
       taken = takenOf(model, move(), outcome, arrived);
       return true;
     });
-    if (taken === null) throw new InvariantViolation("lost-path", "a state that was found is not led to by any move");
+    if (taken === null) throw new InvariantViolation("lost-path", "no move leads to a state that was found");
     at.set(arrived);
     return taken;
   });

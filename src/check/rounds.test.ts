@@ -40,7 +40,7 @@ const drummers: Protocol<Drummers> = {
     },
     {
       name: "all heard",
-      claim: "in the end everybody has heard everybody in each round",
+      claim: "eventually every node has received from every node in each round",
       when: "quiescent",
       pendingTimers: ["round"],
       holds: ({ alive, nodes, state }) =>

@@ -205,6 +205,6 @@ function protocolOf({ protocol, variant = null, options, nodes, byzantine: liars
   const behaviours = Object.entries(liars).map(([id, how]) => [Number(id), how] as const);
   const stranger = behaviours.find(([id]) => !nodes.includes(id));
   if (stranger !== undefined)
-    throw new UsageError("unknown-node", unexpected("the nodes that lie", `among ${nodes.join(", ")}`, stranger[0]));
+    throw new UsageError("unknown-node", unexpected("the Byzantine nodes", `among ${nodes.join(", ")}`, stranger[0]));
   return behaviours.length === 0 ? honest : byzantine(honest, new Map(behaviours));
 }

@@ -8,7 +8,7 @@ import { wrapped } from "../experiment/paragraph.ts";
 import { type Manual, withManual } from "./manual.ts";
 import type { Invocation, Output } from "./output.ts";
 
-/** One file of `bench/` each. */
+/** Each benchmark is one file of `bench/`. */
 const benchmarks: Readonly<Record<string, string>> = {
   check: "the checker next to SPIN, on the seven reference models: counts, time, memory",
   sim: "the simulator next to a bare loop and SimPy: messages per second, from 100 to a million nodes",
@@ -76,7 +76,7 @@ async function bench(name: string | undefined, options: readonly string[], stdou
   if (code !== 0) throw new EnvironmentError("benchmark-failed", `the benchmark ${name} ended with code ${code}`);
 }
 
-/** Runs a script in a process of its own, so that nothing of this one is measured. Ctrl-C reaches both. */
+/** Runs a script in a separate process, so that this one does not affect the measurement. Ctrl-C reaches both. */
 function ended(file: string, options: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [file, ...options], { stdio: "inherit" });

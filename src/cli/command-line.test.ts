@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { runCommand } from "./command-line.ts";
 
-/** Everything that is written, to stdout and to stderr. */
+/** Runs a command and returns its exit code and output. */
 async function run(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const said = { stdout: "", stderr: "" };
   const output = (stream: keyof typeof said) => ({
@@ -14,8 +14,8 @@ async function run(...words: string[]): Promise<{ code: number; stdout: string; 
   return { code, ...said };
 }
 
-describe("how it ends", () => {
-  it("with 0 for help and the version, with the list where there are no words", async () => {
+describe("coterie exits", () => {
+  it("with 0 for help and the version, and with the list of commands without arguments", async () => {
     expect(await run("--version")).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: "" });
     expect(await run()).toEqual(await run("--help"));
   });
@@ -35,20 +35,20 @@ describe("how it ends", () => {
   it.each([
     ["member", "list, add, promote, remove, move, change, replace"],
     ["snapshot", "save, show, restore"],
-  ])("with 2 and what there is for %s alone", async (group, names) => {
+  ])("with 2 and a list of subcommands for %s alone", async (group, names) => {
     const stderr = `coterie: expected one of ${names}: see coterie ${group} --help\n`;
     expect(await run(group)).toEqual({ code: 2, stdout: "", stderr });
     expect((await run(group, "--help")).stdout).toContain(`Examples:\n  $ coterie ${group} `);
   });
 
-  it("with the same for help on what there is not", async () => {
+  it("in the same way for an unknown command with and without help", async () => {
     expect(await run("help", "foo")).toEqual(await run("foo"));
     expect((await run("help", "foo")).code).toBe(2);
     expect(await run("help")).toEqual(await run("--help"));
     expect(await run("help", "sim")).toEqual(await run("sim", "--help"));
   });
 
-  it("with 1 for a negative verdict, which is printed once", async () => {
+  it("with 1 for a negative verdict, and prints it once", async () => {
     const { code, stdout, stderr } = await run("check", "bully", "--nodes", "3");
     expect([code, stderr]).toEqual([1, ""]);
     expect(stdout.match(/violated/g)).toHaveLength(1);
@@ -60,7 +60,7 @@ describe("how it ends", () => {
     [["protocols", "ricart-agravala"], "ricart-agrawala"],
     [["sim", "bully-a-highest-crashd"], "scenarios/bully-a-highest-crashed.yaml"],
     [["sim", "scenarios/order-demonstraton.yaml"], "order-demonstration.yaml"],
-  ])("with a similar name for %j", async (words, name) => {
+  ])("with 2 and a similar name for %j", async (words, name) => {
     const { code, stderr } = await run(...words);
     expect([code, stderr]).toEqual([2, expect.stringMatching(new RegExp(`\\(did you mean ${name}\\?\\)\n$`))]);
   });

@@ -1,4 +1,4 @@
-/** The command line as a function: it chooses, loads and runs a command, and returns the exit code. */
+/** The command line as a function. It loads and runs the chosen command and returns the exit code. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { UsageError } from "../core/errors.ts";
@@ -20,7 +20,7 @@ export const groups = {
   learn: "Learn and verify:",
 } as const;
 
-/** By name. The module of a command is loaded when the command is chosen. */
+/** All commands, by name. A command's module is loaded only if the command is chosen. */
 export const commands: Readonly<Record<string, Listed>> = {
   up: {
     group: "local",
@@ -164,10 +164,10 @@ Examples:
   $ coterie up             five processes, a leader, and a page to watch them
   $ coterie sim --help     the options of a command`;
 
-/** The width of help that is not printed on a terminal. */
+/** The width of help if the output is not a terminal. */
 const COLUMNS = 80;
 
-/** Runs one command. Returns the exit code: 0, 1 after a failure or a negative verdict, 2 for wrong usage, or its own. */
+/** Runs a command. Returns its exit code: 0, 1 after a failure or negative verdict, 2 for wrong usage, or one of its own. */
 export async function runCommand(invocation: Invocation): Promise<number> {
   const { words, stderr } = invocation;
   const root = program(invocation);
@@ -187,7 +187,7 @@ export async function runCommand(invocation: Invocation): Promise<number> {
   }
 }
 
-/** `help NAME` is `NAME --help`, and an unknown name fails as it does without `help`. */
+/** Treats `help NAME` as `NAME --help`. An unknown name fails as it does without `help`. */
 function asked([first, ...rest]: readonly string[]): string[] {
   if (first !== "help") return first === undefined ? rest : [first, ...rest];
   const [name] = rest;
@@ -204,7 +204,7 @@ function messageOf(error: unknown, root: Command, words: readonly string[]): str
   return error.message;
 }
 
-/** The whole command line. Only the chosen command is loaded. */
+/** The program with all commands. The options of a command are added when it is chosen. */
 function program(invocation: Invocation): Command {
   const root = new Command("coterie")
     .description("Distributed coordination: leader election, locks, ordered messages, consensus.")
@@ -222,7 +222,7 @@ function program(invocation: Invocation): Command {
   return ending(root, invocation.stdout);
 }
 
-/** Help goes to `stdout`; every other end of commander is an error, which `runCommand` writes. */
+/** Sends help to `stdout`. Commander throws in all other cases, and `runCommand` writes the error. */
 function ending(command: Command, stdout: Output): Command {
   return command
     .exitOverride()
@@ -230,7 +230,7 @@ function ending(command: Command, stdout: Output): Command {
     .configureOutput({
       writeOut: (text) => printText(withBoldHeadings(fitted(text, widthOf(stdout))), stdout),
       getOutHelpWidth: () => widthOf(stdout),
-      writeErr: () => {}, // The help that commander prints with an error.
+      writeErr: () => {}, // Suppresses the help that Commander prints with an error.
       outputError: () => {},
     });
 }

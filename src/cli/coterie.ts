@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-/** The process of the command line. */
+/** The executable of the command line. */
 import { fileURLToPath } from "node:url";
 import { runCommand } from "./command-line.ts";
 
-/** What still keeps the process from ending has this long. */
+/** The longest time that open timers and sockets can keep the process running after the command. */
 const END_WITHIN_MS = 500;
 
-/** Not the sources themselves, as `npx tsx` runs them. */
+/** False if the sources run directly, as with `npx tsx`. */
 const isBuilt = import.meta.url.endsWith(".js");
 
 const { stdout, stderr } = process;
-for (const stream of [stdout, stderr]) stream.on("error", () => {}); // Nobody reads it any more.
+for (const stream of [stdout, stderr]) stream.on("error", () => {}); // The reader closed the pipe.
 const words = process.argv.slice(2);
 if (isBuilt && words[0]?.startsWith("-") === false) {
   const { newerSource } = await import("./stale-build.ts");

@@ -1,8 +1,8 @@
-/** Files that the arguments of a command name. */
+/** Reads and writes the files that a command's arguments name. */
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { UsageError, unexpected } from "../core/errors.ts";
 
-/** @throws UsageError with this code if it cannot be read */
+/** The content of a file, or of a file descriptor. @throws UsageError with `code` if it cannot be read */
 export function contentOf(file: string | 0, what: string, code: string, expected = "a readable file"): string {
   try {
     return readFileSync(file, "utf8");
@@ -13,16 +13,16 @@ export function contentOf(file: string | 0, what: string, code: string, expected
 }
 
 /**
- * Checks, before the work that fills them, whether files can be written. The content of an existing file stays.
+ * Checks whether files can be written, before a command does long work. Does not change existing files.
  *
- * @param files by the option that names each
+ * @param files the files, by option
  * @throws UsageError for an unwritable file
  */
 export function requireWritable(files: Readonly<Record<string, string | undefined>>): void {
   for (const [option, file] of Object.entries(files)) {
     if (file === undefined) continue;
     const found = statSync(file, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue; // Opening a pipe here would close it for its reader.
+    if (found !== undefined && !found.isFile() && !found.isDirectory()) continue; // Opening and closing a pipe here would end it for its reader.
     closeSync(opened(option, file, "a"));
     if (found === undefined) rmSync(file);
   }

@@ -1,23 +1,23 @@
-/** The manual of a command: a screen for `--help`, and the rest for docs/reference/commands.md, which is written from it. */
+/** The manual of a command. `--help` prints a part of it, and docs/reference/commands.md is generated from all of it. */
 import type { Command, Option } from "commander";
 import { docsPage } from "../runtime/docs-page.ts";
 
 export interface Manual {
   /**
-   * Each is a command line, and below it the output. `--help` shows the first three command lines, the reference shows all of
-   * them with their output.
+   * Command lines, each followed by its output. `--help` shows the first three command lines, the reference all of them with
+   * their output.
    */
   readonly examples: readonly string[];
-  /** In one line. */
+  /** One line. */
   readonly exitCodes: string;
-  /** In Markdown, for the reference alone: details, and the fields of `--json`. */
+  /** Markdown for the reference only: details, and the fields of `--json`. */
   readonly details?: string;
 }
 
 const EXAMPLES_IN_HELP = 3;
 const manuals = new WeakMap<Command, Manual>();
 
-/** Adds the manual to a command. Options that are hidden from its help are listed there by name. */
+/** Adds the manual to a command's help. Hidden options are listed there by name. */
 export function withManual(command: Command, manual: Manual): Command {
   manuals.set(command, manual);
   return command.addHelpText("after", () => textBelow(command, manual));
@@ -25,13 +25,13 @@ export function withManual(command: Command, manual: Manual): Command {
 
 export const manualOf = (command: Command): Manual | undefined => manuals.get(command);
 
-/** `coterie member add`. */
+/** The full name of a command, such as `coterie member add`. */
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 
 export const isHidden = ({ hidden }: Option): boolean => hidden;
 
-/** The command of an example without its output. A line that ends with a backslash continues in the next one. */
+/** The command of an example, without its output. A line that ends with a backslash continues on the next line. */
 export function commandIn(example: string): string {
   const lines = example.split("\n");
   const last = lines.findIndex((line) => !line.endsWith("\\"));

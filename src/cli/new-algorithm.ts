@@ -1,4 +1,4 @@
-/** `coterie new`: writes a small algorithm that compiles, runs in simulator and checker and has tests, for you to replace. */
+/** `coterie new`: writes a small algorithm with tests that runs in the simulator and the checker, as a starting point. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -11,7 +11,7 @@ import type { Invocation, Output } from "./output.ts";
 
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 const SKELETONS = join(PACKAGE, "skeletons");
-/** The pages that mention a new algorithm. */
+/** The generators of the pages that list algorithms. */
 const PAGES = "assumptions comparison costs lists pictures scenarios table";
 
 export function declare(command: Command, { stdout }: Invocation): void {
@@ -34,7 +34,7 @@ export function declare(command: Command, { stdout }: Invocation): void {
     });
 }
 
-/** The summary is also written into a comment. */
+/** @throws UsageError unless the summary is one line that fits into a comment */
 function requireLine(summary = ""): void {
   if (/[\r\n]|\*\//.test(summary))
     throw new UsageError("bad-argument", unexpected("--summary", "one line without */", summary));
@@ -124,7 +124,7 @@ function write(root: string, { path, text }: SkeletonFile): void {
   }
 }
 
-/** Imports are sorted and lines broken as everywhere in the repository. */
+/** Formats the files like the rest of the repository. */
 function format(root: string, paths: readonly string[]): void {
   const biome = join(root, "node_modules/@biomejs/biome/bin/biome");
   if (!existsSync(biome)) return; // `npm run format` does it later.
@@ -138,7 +138,7 @@ export const families = ["election", "mutex", "multicast", "consensus", "members
 export type FamilyFolder = (typeof families)[number];
 
 export interface SkeletonFile {
-  /** From the root of the repository, or from the folder that was asked for. */
+  /** Relative to the root of the repository, or to the folder of `--out`. */
   readonly path: string;
   readonly text: string;
 }
@@ -146,14 +146,14 @@ export interface SkeletonFile {
 /** The name of the algorithm in `skeletons/`: in file names and texts, in identifiers, as a type, as a title. */
 const KEBAB = "skeleton-algorithm";
 
-/** Identifiers that JavaScript keeps for itself. */
+/** Reserved words of JavaScript. */
 const RESERVED = new Set(
   `await break case catch class const continue debugger default delete do else enum export extends false finally for function if
   implements import in instanceof interface let new null package private protected public return static super switch this throw
   true try typeof var void while with yield`.split(/\s+/),
 );
 
-/** @throws UsageError for a name that is no name for a file and an identifier. */
+/** @throws UsageError for a name that does not suit a file and an identifier. */
 export function requireName(name: string): void {
   const refuse = (expected: string): never => {
     throw new UsageError("bad-argument", unexpected("the name", expected, name));
@@ -168,15 +168,15 @@ function camelCase(name: string): string {
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
-/** What an author says of a new algorithm. */
+/** The author's description of a new algorithm. */
 export interface Words {
   /** In kebab-case. */
   readonly name: string;
-  /** As a heading has it, such as Suzuki–Kasami; the name, unless it is given. */
+  /** The title in headings, such as Suzuki–Kasami. Default: the name. */
   readonly title?: string | undefined;
-  /** In one line, what it does. */
+  /** One line. */
   readonly summary?: string | undefined;
-  /** What happens in its worked example, in kebab-case, such as two-wait. */
+  /** The worked example in kebab-case, such as two-wait. */
   readonly scenario?: string | undefined;
 }
 
@@ -195,19 +195,19 @@ function renamed(text: string, { name, title = capital(name.replaceAll("-", " ")
     .replaceAll("Skeleton algorithm", title);
 }
 
-/** In the header, at the head of the page and in the registry. */
+/** Inserts the summary into the header, the page and the registry. */
 const summarised = (text: string, summary: string): string =>
   text
     .replaceAll(/"[^"\n]*in one line, [^"\n]*"/g, () => JSON.stringify(summary))
     .replaceAll(/in one sentence, [^.\n]*\./g, () => `${summary}.`)
     .replaceAll(/In one sentence, [^.\n]*\./g, () => `${capital(summary)}.`);
 
-/** What is added to files that are there already. */
+/** Lines that are added to existing files. */
 const LINES = ["registry.ts", "costs.ts"];
-/** In this repository, in place of those for projects of one's own. */
+/** Files for this repository, instead of those for other projects. */
 const HERE = "repository/";
 
-/** What the skeletons of a family hold, with the lines for other files left out. */
+/** The skeletons of a family, without the lines for other files. */
 function skeletonOf(skeletons: string, family: FamilyFolder, words: Words, isHere: boolean): SkeletonFile[] {
   const folder = join(skeletons, family);
   requireUnused(folder, words.name);
@@ -238,7 +238,7 @@ function requireUnused(folder: string, name: string): void {
   }
 }
 
-/** A file under `repository/` lies one folder deeper than it will. */
+/** A file under `repository/` is one folder deeper than its copy. */
 function textOf(path: string): string {
   const text = readFileSync(path, "utf8");
   if (!path.includes(`/${HERE}`)) return text;
@@ -248,7 +248,7 @@ function textOf(path: string): string {
     .replaceAll('"../stories/', '"stories/');
 }
 
-/** New files and changed ones, for this repository. @throws UsageError where a file is in the way, or a list is not found. */
+/** New files and changed ones, for this repository. @throws UsageError if a file exists, or a list is not found. */
 export function forRepository(
   skeletons: string,
   root: string,
@@ -298,7 +298,7 @@ const movedInto = (text: string, family: FamilyFolder): string =>
     .replaceAll('"../../src/protocols/', '"../')
     .replaceAll('"../../src/', '"../../');
 
-/** New files for a folder of somebody else's project. @throws UsageError where a file is in the way. */
+/** New files for a folder of another project. @throws UsageError if a file exists. */
 export function forOwnProject(skeletons: string, out: string, family: FamilyFolder, words: Words): SkeletonFile[] {
   const files = skeletonOf(skeletons, family, words, false)
     .filter(({ path }) => /\.(ts|txt)$/.test(path))
@@ -307,7 +307,7 @@ export function forOwnProject(skeletons: string, out: string, family: FamilyFold
   return files;
 }
 
-/** What lies in a folder of `src` comes from the subpath of the package that is named after it; of traces, from the simulator's. */
+/** Imports from a folder of `src` become imports from the subpath of the package; traces are part of `coterie/sim`. */
 function fromPackage(text: string): string {
   return text.replaceAll(/"\.\.\/\.\.\/src\/(\w+)\/[^"]*"/g, (_path, folder: string) =>
     folder === "trace" ? '"coterie/sim"' : `"coterie/${folder}"`,
@@ -336,14 +336,14 @@ function registryFile(root: string, family: FamilyFolder): string {
   return `${folder}/${basename(found)}`;
 }
 
-/** What stands in the brackets of the skeleton's `added`. */
+/** The lines in the brackets of the skeleton's `added`. */
 function linesOf(skeletons: string, family: FamilyFolder, file: string, words: Words): string {
   const lines = / = [{[]\n(.*)^[}\]];/ms.exec(readFileSync(join(skeletons, family, file), "utf8"))?.[1];
   if (lines === undefined) throw new Error(`expected the skeleton's ${file} to declare \`added\``);
   return renamed(lines, words);
 }
 
-/** Below the first import; the formatter sorts them. */
+/** Adds an import below the first one. The formatter sorts them. */
 const withImport = (text: string, what: string, from: string): string =>
   text.replace(/^import [^;]*;\n/m, (first) => `${first}import { ${what} } from "${from}";\n`);
 
@@ -352,7 +352,7 @@ const aboveMark = (text: string, lines: string, family: FamilyFolder): string =>
   return text.replace(mark, () => `${lines}${mark}`);
 };
 
-/** Above the first entry whose name comes after; above the mark, if there is none. */
+/** Inserts an entry above the first one whose name sorts after it, or above the mark. */
 function withEntry(text: string, lines: string, family: FamilyFolder, name: string): string {
   const entries = [...text.matchAll(/^ {2}"?([a-z][\w-]*)"?: entry\(/gm)];
   const after = entries.find(([, other = ""]) => other > name);
@@ -360,27 +360,27 @@ function withEntry(text: string, lines: string, family: FamilyFolder, name: stri
   return `${text.slice(0, after.index)}${lines}${text.slice(after.index)}`;
 }
 
-/** Its guarantees, what it assumes and what it costs come from its header: `npm run pages -- lists`. */
+/** `npm run pages -- lists` replaces the guarantees, assumptions and costs with the text of the header. */
 const rowOf = ({ name, summary = "what it does" }: Words): string =>
   `| [\`${name}\`](protocols/${name}.md) | ${summary} | what it guarantees | what it assumes | what it costs |\n`;
 
-/** What `join()` may rely on: nothing that takes a journal. Null: it does not run the family's algorithms. */
+/** The row for `join()`, which keeps no journal for these. Null: it does not run the algorithms of this family. */
 function guaranteeOf(family: FamilyFolder, name: string): string | null {
   if (family === "mutex")
     return `| \`${name}\` | yes | may stop for good | waits | grows until a member is started again | no |\n`;
   if (family === "election")
-    return `| \`${name}\` | only while nobody crashes | may stop for good | waits | null | no |\n`;
+    return `| \`${name}\` | only while no process crashes | may stop for good | waits | null | no |\n`;
   return null;
 }
 
-/** Above the mark that ends the table. */
+/** Inserts a row above the mark that ends the table. */
 function withRow(text: string, mark: string, row: string): string {
   if (!text.includes(`${mark}\n`))
     throw new UsageError("bad-argument", `expected ${mark} below the table for the row ${row.trim()}`);
   return text.replace(`${mark}\n`, () => `${row}${mark}\n`);
 }
 
-/** The first of what is new among the algorithms. */
+/** Adds a line to the algorithms of the changelog. */
 function withChange(text: string, { name, summary }: Words): string {
   const heading = "#### Algorithms\n\n";
   const line = `- \`${name}\` is new${summary === undefined ? "" : `: ${summary}`}. \`${camelCase(name)}()\` of \`coterie/protocols\`.\n`;

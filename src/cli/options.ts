@@ -1,4 +1,4 @@
-/** Options of commands: how their values are read, and those that describe an experiment. */
+/** Parsers for option values, and the options that describe an experiment. */
 import { type Command, Option } from "commander";
 import { UsageError, unexpected } from "../core/errors.ts";
 import type { ExperimentOption } from "../experiment/experiment.ts";
@@ -9,7 +9,7 @@ import { MAX_PORT } from "../runtime/host-port.ts";
 export const DEFAULT_PORT = 7400;
 export const DEFAULT_ADMIN = `http://127.0.0.1:${DEFAULT_PORT}`;
 
-/** A parser of whole numbers for commander. @throws UsageError, in the parser. */
+/** Returns a Commander parser for whole numbers. The parser throws a UsageError. */
 export function wholeNumber(option: string, min: number, max: number, words?: string) {
   const read = written.wholeNumber(min, max, words);
   return (text: string): number => read(text, option);
@@ -17,7 +17,7 @@ export function wholeNumber(option: string, min: number, max: number, words?: st
 
 export const memberArgument = (name: string) => wholeNumber(name, 0, Number.MAX_SAFE_INTEGER, "a member's id");
 
-/** A parser of base URLs of admin pages for commander. @throws UsageError, in the parser. */
+/** Returns a Commander parser for base URLs of admin pages. The parser throws a UsageError. */
 export function adminUrl(option: string, example = DEFAULT_ADMIN) {
   return (text: string): string => {
     const url = URL.canParse(text) ? new URL(text) : null;
@@ -27,17 +27,17 @@ export function adminUrl(option: string, example = DEFAULT_ADMIN) {
 }
 
 export const MAX_SEED = 2 ** 32 - 1;
-/** A parser of seeds for commander. */
+/** A Commander parser for seeds. */
 export const seed = wholeNumber("--seed", 0, MAX_SEED);
 
 export const port = wholeNumber("--port", 0, MAX_PORT, `0 or a port up to ${MAX_PORT}`);
 
 const MINUTE_MS = 60_000;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: MINUTE_MS, h: 3_600_000 };
-/** The longest that a timer of Node can wait, about 24 days. */
+/** The longest delay of a Node.js timer, about 24 days. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** A parser of times for commander, in milliseconds. @param mostMs whole minutes. @throws UsageError, in the parser. */
+/** Returns a Commander parser for durations, in milliseconds. It throws a UsageError. @param mostMs the limit: whole minutes */
 export function duration(option: string, mostMs: number = MAX_MS) {
   const most = mostMs === MAX_MS ? "" : `, at most ${mostMs / MINUTE_MS}m`;
   return (text: string): number => {
@@ -49,8 +49,9 @@ export function duration(option: string, mostMs: number = MAX_MS) {
 }
 
 /**
- * @param use selects the meaning of options that have two.
- * @param common options that `--help` shows.
+ * Adds options of an experiment to a command.
+ * @param use selects the help text of options that have two
+ * @param common the options that `--help` shows
  */
 export function addOptions(
   command: Command,

@@ -1,4 +1,4 @@
-/** What a command reports: a value for programs, which `--json` prints, and sections of text for people. One printer renders both. */
+/** The report of a command: a value for programs (`--json`) and sections of text for people. One printer renders both. */
 
 import { constants } from "node:os";
 import { stripVTControlCharacters, styleText } from "node:util";
@@ -9,33 +9,33 @@ export interface Report {
   readonly sections: readonly Section[];
 }
 
-/** Printed with an empty line between them; an empty section is left out. */
+/** Sections are separated by an empty line. An empty section is not printed. */
 export type Section = readonly Block[];
 
-/** A line as it is; rows of columns, under a heading if there is one; or names, each with a text that is broken into lines. */
+/** A line that is printed unchanged, a table with an optional heading, or names with wrapped texts. */
 export type Block =
   | string
   | { readonly head?: readonly string[]; readonly columns: readonly (readonly string[])[] }
   | { readonly named: readonly (readonly [name: string, text: string])[]; readonly width?: number };
 
-/** With `--json` the value, in one line; otherwise the text. */
+/** Prints the value on one line with `--json`, otherwise the text. */
 export function print({ json, sections }: Report, options: { readonly json?: boolean }, stdout: Output): void {
   if (options.json === true) stdout.write(`${JSON.stringify(json)}\n`);
   else printText(textOf(sections), stdout);
 }
 
-/** Colors only on a terminal, unless NO_COLOR is set. */
+/** Prints text, with colors only on a terminal without NO_COLOR. */
 export function printText(text: string, stdout: Output): void {
   const isColored = stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== "dumb";
   stdout.write(isColored ? text : stripVTControlCharacters(text));
 }
 
-/** A line on stderr, beside the output of a command. */
+/** Writes a line to stderr, separate from the output of the command. */
 export const say = (text: string): void => void process.stderr.write(`coterie: ${errorLine(text)}\n`);
 
 type Style = Parameters<typeof styleText>[0];
 
-/** The printer removes styles where the output shows none. */
+/** Adds a style. The printer removes it if the output does not support colors. */
 export const styled = (style: Style, text: string): string =>
   text === "" ? "" : styleText(style, text, { validateStream: false });
 
@@ -59,7 +59,7 @@ function linesOf(block: Block): readonly string[] {
   return block.named.map(([name, text]) => `${padded(name, width)}  ${broken(text, width + 2)}`);
 }
 
-/** Columns as wide as their widest cell, two spaces apart. */
+/** Formats a table: each column is as wide as its widest cell, and columns are two spaces apart. */
 export function columnLines(head: readonly string[] | undefined, rows: readonly (readonly string[])[]): string[] {
   const all = head === undefined ? rows : [head.map((cell) => styled("dim", cell)), ...rows];
   const widths = all.reduce<number[]>(
@@ -74,20 +74,20 @@ export function columnLines(head: readonly string[] | undefined, rows: readonly 
   );
 }
 
-/** Broken into lines that fit; those after the first begin in the column `indent`. */
+/** Wraps text. Lines after the first begin in the column `indent`. */
 export const broken = (text: string, indent: number): string => wrapped(text, indent, undefined, shownLength);
-/** The same, two columns to the right. */
+/** Wraps text and indents all of it by two spaces. */
 export const indented = (text: string): string => `  ${broken(text, 2)}`;
 
 const shownLength = (text: string): number => stripVTControlCharacters(text).length;
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - shownLength(text)));
 
-/** `1, 2 and 3`. */
+/** Joins node ids, as in `1, 2 and 3`. */
 export function list(nodes: readonly number[]): string {
   return nodes.length < 2 ? nodes.join("") : `${nodes.slice(0, -1).join(", ")} and ${nodes.at(-1)}`;
 }
 
-/** Where a command writes; `process.stdout` is one. */
+/** The output of a command, such as `process.stdout`. */
 export interface Output {
   write(content: string | Uint8Array): unknown;
   readonly isTTY?: boolean;
@@ -95,11 +95,11 @@ export interface Output {
 }
 
 export interface Invocation {
-  /** Without the names of the program and the script. */
+  /** The arguments, without the names of the program and the script. */
   readonly words: readonly string[];
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Whether long work is done on threads of its own, so that this one can show its progress and hear Ctrl-C. */
+  /** Whether long work runs on worker threads, so that this thread can show progress and receive Ctrl-C. */
   readonly usesThreads: boolean;
 }
 
@@ -112,19 +112,19 @@ export class ExitWith extends Error {
   }
 }
 
-/** What shells give as the exit code of a process that a signal has ended. */
+/** The exit code that shells give a process ended by a signal. */
 export const codeAfter = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 const FIRST_AFTER_MS = 500;
 const EVERY_MS = 200;
 
 export interface ProgressLine {
-  /** Shows a line, unless one was shown just now. */
+  /** Shows a line, unless the last one is too recent. */
   show(text: () => string): void;
   clear(): void;
 }
 
-/** @param logEveryMs how often a line is written where no terminal rewrites it; never by default. */
+/** A line of progress that a terminal rewrites. @param logEveryMs how often to write a line otherwise; never by default */
 export function progressLine(stream: Output, logEveryMs = Number.POSITIVE_INFINITY): ProgressLine {
   let due = Date.now() + (stream.isTTY === true ? FIRST_AFTER_MS : logEveryMs);
   let isShown = false;
@@ -144,7 +144,7 @@ export function progressLine(stream: Output, logEveryMs = Number.POSITIVE_INFINI
   };
 }
 
-/** @returns what ends listening. */
+/** Calls `stop` if the reader of stdout closes the pipe. @returns a function that removes the listener */
 export function onceUnread(stop: () => void): () => void {
   process.stdout.once("error", stop);
   return () => process.stdout.off("error", stop);

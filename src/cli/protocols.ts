@@ -41,7 +41,7 @@ function protocols(name: string | undefined, options: { readonly json?: true }, 
   print(name === undefined ? listReport(protocolNames.map(described)) : fullReport(described(name)), options, stdout);
 }
 
-/** By family, a line or two each. */
+/** Lists the algorithms by family, with one or two lines each. */
 function listReport(all: readonly Described[]): Report {
   const width = Math.max(...all.map(({ name }) => name.length)) + INDENT.length;
   const sections = [...new Set(all.map(({ family }) => family))].map((family) => {
@@ -92,7 +92,7 @@ const checkedWhen: Readonly<Record<string, string>> = {
   leadsTo: "eventually",
 };
 
-/** The case of a row is broken into lines, so that its figures stay in one. */
+/** The table of costs. Long descriptions of a case are wrapped, so that the numbers of a row stay on one line. */
 function costTable(costs: Described["costs"]): readonly Block[] {
   if (costs.length === 0) return [];
   const figures = costs.map(({ messages }) => COST_SIZES.map((nodes) => figure(messages[nodes] ?? 0)));

@@ -1,4 +1,4 @@
-/** `coterie verify-proof`: checks a proof of cheating, with the public keys of the players. */
+/** `coterie verify-proof`: checks a proof of cheating against the public keys of the players. */
 import type { Command } from "commander";
 import { isSameKey, type ProofFile, readProofFile, verdictOnFile } from "../cluster/proof-file.ts";
 import { UsageError } from "../core/errors.ts";
@@ -45,7 +45,7 @@ function verify(file: string, options: Options, stdout: Output): void {
   if (culprit === null) throw new ExitWith(1);
 }
 
-/** @throws UsageError if the file has another key than the known one. */
+/** @throws UsageError if the file has a different key than the known one */
 function compareKeys({ keys }: ProofFile, pattern: string): void {
   for (const [player, key] of Object.entries(keys)) {
     const path = pattern.replaceAll("{id}", player);

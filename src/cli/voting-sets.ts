@@ -55,7 +55,7 @@ export interface JudgedSets {
   readonly nodes: number;
   readonly size: number;
   readonly sets: VotingSets;
-  /** Which of the four conditions does not hold, and where; null if all do. */
+  /** The condition that does not hold, and for which sets. Null if all four hold. */
   readonly problem: string | null;
 }
 

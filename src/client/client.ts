@@ -139,7 +139,7 @@ class RemoteClient extends NamedCalls implements Client {
     onAbort(this.signal, forget);
     await new Promise<void>((resolve) => {
       const late = (): void => {
-        const text = `none of ${this.#endpoints.join(", ")} took this client within ${timeoutMs} ms: ${link.why}`;
+        const text = `none of ${this.#endpoints.join(", ")} accepted this client within ${timeoutMs} ms: ${link.why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text));
       };
       const timer = timeoutMs > MAX_WAIT_MS ? null : platform.timers.after(timeoutMs, late); // No timer lasts longer.

@@ -48,7 +48,7 @@ export function connect(options: ConnectOptions): Promise<Client> {
 function requireSockets(): new (url: string) => Socket {
   const { WebSocket } = globalThis as { WebSocket?: new (url: string) => Socket };
   if (WebSocket !== undefined) return WebSocket;
-  throw new UsageError("no-websocket", "expected a WebSocket here, and there is none: import connect from coterie");
+  throw new UsageError("no-websocket", "expected a global WebSocket, got none: import connect from coterie");
 }
 
 const dial: Dial = (endpoint, ear) => {

@@ -35,7 +35,7 @@ test("reports a timeout when no endpoint can be dialed", async () => {
   const refused = connectOn(surroundings, dialGood, { endpoints: BAD, timeoutMs: 500 });
   await expect(refused).rejects.toMatchObject({
     code: "no-endpoint",
-    message: expect.stringMatching(/took this client within 500 ms: this port is not allowed$/),
+    message: expect.stringMatching(/accepted this client within 500 ms: this port is not allowed$/),
   } satisfies Partial<CoordinationError>);
 });
 
@@ -53,6 +53,6 @@ test("rejects invalid certificates at once", async () => {
   const refused = connect({ endpoints: ["https://127.0.0.1:7300"], tls: { ca: "garbage", cert: "x", key: "y" } });
   await expect(refused).rejects.toMatchObject({
     code: "bad-option",
-    message: expect.stringMatching(/^expected tls of connect\(\) to be PEM texts that fit together: /),
+    message: expect.stringMatching(/^expected tls of connect\(\) to be matching PEM texts: /),
   });
 });

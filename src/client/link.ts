@@ -139,7 +139,7 @@ export class Link {
   /** The log has garbage-collected this client: the next connection gets a new id. */
   beginAnew(): void {
     this.#client = null;
-    if (this.#current !== null) this.#lose(this.#current, "the log has forgotten this client");
+    if (this.#current !== null) this.#lose(this.#current, "the log no longer knows this client");
   }
 
   close(): void {
@@ -165,7 +165,7 @@ export class Link {
         if (this.#current === attempt) this.#hear(attempt, text);
         else if (isAwaited()) this.#hearFirst(attempt, text);
       },
-      closed: (reason = attempt.isOpen ? "the connection was closed" : "no connection came about") =>
+      closed: (reason = attempt.isOpen ? "the connection was closed" : "no connection was established") =>
         this.#lose(attempt, reason),
     });
     if (connection === null) return false;
@@ -266,7 +266,7 @@ export class Link {
     this.close();
     const known = code === "forbidden" ? "forbidden" : "client-refused";
     this.#options.onRefused(
-      new CoordinationError(known, "never-sent", `${attempt.endpoint} refuses this client: ${reason}`),
+      new CoordinationError(known, "never-sent", `${attempt.endpoint} rejects this client: ${reason}`),
     );
   }
 
@@ -320,4 +320,4 @@ export class Link {
 }
 
 /** The server at this endpoint is another release, or not a member at all. */
-const noMember = (fault: string): string => `what answers there does not speak as a member does: ${fault}`;
+const noMember = (fault: string): string => `the server does not follow the client protocol: ${fault}`;

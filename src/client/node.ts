@@ -63,7 +63,7 @@ function requireTls(tls: NonNullable<NodeConnectOptions["tls"]>): void {
   try {
     createSecureContext(tls);
   } catch (error) {
-    const text = `expected tls of connect() to be PEM texts that fit together: ${(error as Error).message}`;
+    const text = `expected tls of connect() to be matching PEM texts: ${(error as Error).message}`;
     throw new UsageError("bad-option", text, { cause: error });
   }
 }

@@ -34,11 +34,11 @@ describe("reasons why no endpoint accepts a client", () => {
 
 describe("reasons for failed connections", () => {
   it.each([
-    ["ENOTFOUND", "getaddrinfo ENOTFOUND db", "its name has no address (ENOTFOUND)"],
-    ["EHOSTUNREACH", "connect EHOSTUNREACH 10.0.0.9:1", "there is no way to that machine (EHOSTUNREACH)"],
-    ["ECONNRESET", "read ECONNRESET", "the connection was broken off (ECONNRESET)"],
+    ["ENOTFOUND", "getaddrinfo ENOTFOUND db", "its host name has no address (ENOTFOUND)"],
+    ["EHOSTUNREACH", "connect EHOSTUNREACH 10.0.0.9:1", "no route to that machine (EHOSTUNREACH)"],
+    ["ECONNRESET", "read ECONNRESET", "the connection broke (ECONNRESET)"],
     ["EMFILE", "connect EMFILE", "connect EMFILE"],
-    [undefined, "Unexpected server response: 403", "what answers there takes no client (HTTP status 403)"],
+    [undefined, "Unexpected server response: 403", "the server accepts no clients (HTTP status 403)"],
   ])("with %s", (code, message, expected) => {
     const error: NodeJS.ErrnoException = Object.assign(new Error(message), code === undefined ? {} : { code });
     expect(dialFailure(error, "https://db:1")).toBe(expected);
@@ -61,7 +61,7 @@ it("a browser gives no reason for a closed connection, so the error has none", a
   }
   vi.stubGlobal("WebSocket", Socket);
   const place = { endpoints: ["http://10.0.0.1:7300"], timeoutMs: 200 };
-  await expect(connect(place)).rejects.toThrow(/within 200 ms: no connection came about$/);
+  await expect(connect(place)).rejects.toThrow(/within 200 ms: no connection was established$/);
   opens = true;
   await expect(connect(place)).rejects.toThrow(/within 200 ms: the connection was closed$/);
 });

@@ -124,7 +124,7 @@ export class RemoteService implements Service {
   /** Why calls are not answered; empty if unknown. */
   get why(): string {
     const { isUp, member, why } = this.link;
-    if (!isUp) return `no member takes this client (${why})`;
+    if (!isUp) return `no member accepts this client (${why})`;
     return this.#isLed ? "" : `member ${member} knows no leader of the log`;
   }
 
@@ -172,7 +172,7 @@ export class RemoteService implements Service {
               result:
                 reply.type === "refused"
                   ? refuse(reply.code, reply.reason)
-                  : refuse("bad-operation", "an answer to something else came"),
+                  : refuse("bad-operation", "unexpected answer"),
             };
       if (result.type === "unknown") throw unknownOutcome(operation);
       if (result.type !== "refused") return { revision, session, result } as Done<O>;
@@ -225,7 +225,7 @@ export class RemoteService implements Service {
   #requireRoom(): void {
     if (this.#followed.size >= MAX_FOLLOWED) this.#options.makeRoom();
     if (this.#followed.size < MAX_FOLLOWED) return;
-    const text = `this client follows ${MAX_FOLLOWED} names, which is the most: the maps that it watches, the elections that it uses, and the list of endpoints. End some, or connect another client`;
+    const text = `this client already follows ${MAX_FOLLOWED} names, which is the maximum: end some watches or elections, or connect another client`;
     throw refusalOf(refuse("overloaded", text));
   }
 
@@ -311,7 +311,7 @@ export class RemoteService implements Service {
   #requireRole(): void {
     if (this.link.role !== "read") return;
     const text =
-      "a change takes the role write, and this client has the role read: give it another token or certificate";
+      "a change requires the role write, but this client has the role read: use another token or certificate";
     throw new CoordinationError("forbidden", "never-sent", text);
   }
 
@@ -426,7 +426,7 @@ const roleLost = (): CoordinationError =>
   new CoordinationError(
     "forbidden",
     "uncertain",
-    "the role of this client has become read while this was under way, so it may have been done",
+    "the role of this client became read during the call, which may have taken effect",
   );
 
 /** A client stores nothing: after a restart it is another client. */

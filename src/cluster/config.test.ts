@@ -120,17 +120,6 @@ describe("rejects with the path of the field", () => {
     expect(refusal(typeof change === "string" ? change : { ...sound, ...change })).toBe(sentence);
   });
 
-  test("with all problems at once", () => {
-    const members = { a: "127.0.0.1:7401", 1: "foo", 2: { address: "127.0.0.1:7402", port: 7 } };
-    expect(refusal({ ...sound, members, tls: "of", member: 1 })).toBe(
-      "5 problems: expected member to be absent, got 1; " +
-        'expected members.1 to be host:port with a port from 1 to 65535, got "foo"; ' +
-        "expected members.2.port to be absent, got 7; " +
-        'expected a key of members to be a natural number, got "a"; ' +
-        'expected tls to be "off" or an object with ca, cert and key, got "of"',
-    );
-  });
-
   test("an address twice", () => {
     const members = { 0: "localhost:7401", 1: { address: "127.0.0.1:7402", admin: "LOCALHOST:7401" } };
     expect(refusal({ ...sound, members })).toBe(
@@ -142,6 +131,17 @@ describe("rejects with the path of the field", () => {
     const members = Object.fromEntries(Array.from({ length: 129 }, (_, id) => [id, `127.0.0.1:${7_000 + id}`]));
     expect(refusal({ ...sound, members })).toBe("expected members to be 1 to 128 members, got 129");
   });
+});
+
+test("all problems are reported at once", () => {
+  const members = { a: "127.0.0.1:7401", 1: "foo", 2: { address: "127.0.0.1:7402", port: 7 } };
+  expect(refusal({ ...sound, members, tls: "of", member: 1 })).toBe(
+    "5 problems: expected member to be absent, got 1; " +
+      'expected members.1 to be host:port with a port from 1 to 65535, got "foo"; ' +
+      "expected members.2.port to be absent, got 7; " +
+      'expected a key of members to be a natural number, got "a"; ' +
+      'expected tls to be "off" or an object with ca, cert and key, got "of"',
+  );
 });
 
 describe("traffic that leaves the machine", () => {

@@ -72,18 +72,18 @@ test("counts members by the list, not by the config: voters, removed members, an
     4: await page({ id: 4, members: [1, 2, 3, 4], leader: null }), // It lags behind.
     5: await page({ id: 5, ...list, leader: 2 }),
   });
-  expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 of which vote: 1 may fail" }]);
+  expect(of(all, "members")).toMatchObject([{ verdict: "warning", found: "5 members, 4 voting: 1 may fail" }]);
   expect(of(all, "member 3")).toEqual([
     {
       check: "member 3",
       verdict: "ok",
-      found: "in this config and not on the list of members: it was removed, or has not been added yet",
+      found: "in this config but not in the member list: it was removed, or has not been added yet",
       advice: "",
     },
   ]);
   expect(of(all, "member 6")).toMatchObject([
     { verdict: "ok", found: expect.stringContaining("takes connections") as string },
-    { verdict: "warning", found: "on the list of members and not in this config" },
+    { verdict: "warning", found: "in the member list but not in this config" },
   ]);
   expect(of(all, "cluster")).toMatchObject([{ verdict: "ok", found: expect.stringMatching(/^4 of 4 /) as string }]);
   expect(all.filter(({ verdict }) => verdict === "problem")).toEqual([]);
@@ -112,7 +112,7 @@ test("checks twice for a leader of the log: then its absence is a problem, with 
   expect(of(never, "leader of the log")).toMatchObject([
     {
       verdict: "problem",
-      found: "a majority is heard of, and no member knows of one",
+      found: "a majority is reachable, but no member knows a leader",
       advice: expect.stringContaining("empty their folders and start them without") as string,
     },
   ]);
@@ -130,7 +130,7 @@ test("advises to examine a member without a majority if others have one, and oth
   ];
   const one = await findings({ 1: await page({ id: 1, ...whole }), 2: await page({ id: 2, ...alone }) });
   expect(of(one, "majority")).toMatchObject([
-    { found: "not heard of by member 2", advice: expect.stringContaining("its log says") as string },
+    { found: "not reachable from member 2", advice: expect.stringContaining("its log says") as string },
   ]);
   const none = await findings({ 1: await page({ id: 1, ...alone }), 2: await page({ id: 2, ...alone }) });
   expect(of(none, "majority")).toMatchObject([{ advice: expect.stringContaining("start members") as string }]);

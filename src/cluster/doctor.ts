@@ -73,12 +73,12 @@ const isLeaderless = (nodes: readonly ServiceNode[]): boolean =>
 function size({ members, voters }: KnownList): Finding {
   const count = voters.length;
   const bears = Math.ceil(count / 2) - 1;
-  const vote = count === members.length ? "" : `, ${count} of which vote`;
+  const vote = count === members.length ? "" : `, ${count} voting`;
   const found = `${members.length} ${members.length === 1 ? "member" : "members"}${vote}: ${bears} may fail`;
   if (count === 1)
-    return warning("members", found, "give it two more, on other machines, if it is to outlive a failure");
+    return warning("members", found, "add two members on other machines to tolerate a failure");
   if (count % 2 === 0)
-    return warning("members", found, `${count - 1} would bear as many failures, and ${count + 1} one more`);
+    return warning("members", found, `${count - 1} would tolerate as many failures, and ${count + 1} one more`);
   return ok("members", found);
 }
 
@@ -90,15 +90,15 @@ async function link(member: NodeId, address: HostPort, own: NodeId | null): Prom
   if (host instanceof Error)
     return problem(
       check,
-      `${address.host} leads nowhere (${host.code})`,
-      "give it a name that this machine can look up",
+      `cannot resolve ${address.host} (${host.code})`,
+      "use a name that this machine can resolve",
     );
   const code = await dialled(address);
-  if (code === null) return ok(check, `${at} takes connections`);
-  const what = code === "ETIMEDOUT" ? "does not answer" : `takes no connections (${code})`;
+  if (code === null) return ok(check, `${at} accepts connections`);
+  const what = code === "ETIMEDOUT" ? "does not answer" : `does not accept connections (${code})`;
   const start = `start it: coterie node --id ${member}`;
   if (member === own) return warning(check, `${at} ${what}`, start);
-  return problem(check, `${at} ${what}`, `${start}; or a firewall is between`);
+  return problem(check, `${at} ${what}`, `${start}; or check for a firewall`);
 }
 
 /** Null if it accepts connections, otherwise the error code. */
@@ -115,18 +115,18 @@ function dialled({ host, port }: HostPort): Promise<string | null> {
   });
 }
 
-const ASK_NEARER = "ask from a machine that reaches their admin addresses";
+const ASK_NEARER = "run doctor on a machine that reaches their admin addresses";
 
 /** If a process is stopped or busy, its machine still accepts connections, but nothing answers. */
 async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly Finding[]> {
   const { admin } = members[id] as ServiceConfig["members"][number];
   if ((await dialled(admin)) !== null) return [];
-  const found = `${formatHostPort(admin)} takes connections and does not answer within ${PATIENCE_MS / 1_000} s`;
+  const found = `${formatHostPort(admin)} accepts connections but does not answer within ${PATIENCE_MS / 1_000} s`;
   return [
     problem(
       `member ${id}`,
       found,
-      "look whether its process is stopped or busy (state T or R in ps), and start it again",
+      "check whether its process is stopped or busy (state T or R in ps), and restart it",
     ),
   ];
 }
@@ -140,9 +140,9 @@ async function standing(
   const { nodes } = statusFrom(config, answers);
   const asked = nodes.filter(({ id, admin }) => admin !== null && list.members.includes(id));
   if (asked.length === 0)
-    return [warning("cluster", "no member can be asked", "give members an admin address with a port in the config")];
+    return [warning("cluster", "no member has an admin address with a port", "set one in the config")];
   const alive = asked.filter((node) => node.alive);
-  const said = `${alive.length} of ${asked.length} members that have an admin address answer`;
+  const said = `${alive.length} of ${asked.length} members with an admin address answer`;
   const silent = asked.filter((node) => !node.alive);
   const silences = (await Promise.all(silent.map(({ id }) => silence(id, config)))).flat();
   if (alive.length === 0) return [warning("cluster", said, ASK_NEARER), ...silences];
@@ -152,10 +152,10 @@ async function standing(
     all.push(
       problem(
         "majority",
-        `not heard of by ${named(alone)}`,
+        `not reachable from ${named(alone)}`,
         alone.length === alive.length
           ? "start members until a majority runs, each with its own folder"
-          : "others hear of one: its log says what keeps it from them, such as a certificate, or a firewall is between",
+          : "other members reach one: find the cause in the log of the isolated member, such as a certificate, or check for a firewall",
       ),
     );
   all.push(leader(alive));
@@ -174,12 +174,12 @@ function leader(alive: readonly ServiceNode[]): Finding {
   if (isLeaderless(alive))
     return problem(
       check,
-      "a majority is heard of, and no member knows of one",
-      "members' logs say what they wait for; if all were started for the first time with existing: true (--existing), nobody has founded a cluster: stop them, empty their folders and start them without",
+      "a majority is reachable, but no member knows a leader",
+      "the logs of the members name the obstacle; if all were started for the first time with existing: true (--existing), no cluster has been founded: stop them, empty their folders and start them without it",
     );
   const leaders = [...new Set(alive.map(({ leader }) => leader))];
-  if (leaders.includes(null)) return warning(check, "some member knows of none", "ask again in a second");
-  if (leaders.length > 1) return warning(check, `they name ${leaders.join(" and ")}`, "ask again in a second");
+  if (leaders.includes(null)) return warning(check, "not all members know a leader", "run doctor again in a second");
+  if (leaders.length > 1) return warning(check, `they name ${leaders.join(" and ")}`, "run doctor again in a second");
   return ok(check, `member ${leaders[0]}`);
 }
 
@@ -191,7 +191,7 @@ async function certificates({ tls, members }: ServiceConfig, own: NodeId | null)
   if (tls === null) return [];
   const isHere = (id: NodeId): boolean => existsSync(tls.cert.replaceAll("{id}", String(id)));
   const ids = own === null ? Object.keys(members).map(Number).filter(isHere) : [own];
-  if (ids.length === 0) return [warning("certificates", "none are on this machine", "say which member this is: --id")];
+  if (ids.length === 0) return [warning("certificates", "none are on this machine", "name the member of this machine with --id")];
   return Promise.all(ids.map((id) => certificate(tls, id)));
 }
 
@@ -207,10 +207,10 @@ async function certificate(tls: NonNullable<ServiceConfig["tls"]>, id: NodeId): 
       return problem(check, "another authority has signed it", anew);
     if (!isKeyOf(own, found.key)) return problem(check, "the key is of another certificate", anew);
     if (own.checkHost(`node-${id}`) === undefined)
-      return problem(check, `it does not carry the name node-${id}`, `${anew}: others take it for no member`);
-    if (days < 0) return problem(check, `it ran out ${-days} days ago`, anew);
+      return problem(check, `it does not have the name node-${id}`, `${anew}: other members reject it`);
+    if (days < 0) return problem(check, `it expired ${-days} days ago`, anew);
     if (days < EXPIRES_SOON_DAYS)
-      return warning(check, `it runs out in ${days} days`, `${anew}; members read it while they run`);
+      return warning(check, `it expires in ${days} days`, `${anew}; running members reload it`);
     return ok(check, `valid for ${days} days`);
   } catch (error) {
     return problem(check, (error as Error).message, anew);
@@ -237,7 +237,7 @@ async function disk(folder: string): Promise<readonly Finding[]> {
     const times = await syncTimes(file);
     return [room(folder, bavail * bsize), speed(times)];
   } catch (error) {
-    return [problem("folder", (error as Error).message, `let the member write into ${folder}`)];
+    return [problem("folder", (error as Error).message, `make ${folder} writable for the member`)];
   } finally {
     await rm(file, { force: true }).catch(() => {}); // The reason has already been reported.
   }
@@ -268,7 +268,7 @@ async function syncTimes(path: string): Promise<readonly number[]> {
 function speed(times: readonly number[]): Finding {
   const [median, worst] = [times[Math.floor(times.length / 2)] as number, times.at(-1) as number];
   const found = `fdatasync takes ${median.toFixed(1)} ms, at worst ${worst.toFixed(1)} of ${times.length}`;
-  const advice = "what is acknowledged waits for it, and leases do: take a local disk, and give it to few";
+  const advice = "acknowledgements and leases wait for it: use a fast local disk that few programs share";
   if (median > TOO_SLOW_MS) return problem("disk", found, advice);
   return median > SLOW_MS || worst > TOO_SLOW_MS ? warning("disk", found, advice) : ok("disk", found);
 }
@@ -283,7 +283,7 @@ async function stalls(): Promise<Finding> {
     longest = Math.max(longest, now - last - LOOK_EVERY_MS);
     last = now;
   }
-  const found = `a process waited for it ${longest.toFixed(0)} ms at most, within a second`;
-  const advice = 'members that stand still lose what they hold: give them more of it, or timing: "patient"';
+  const found = `a process waited up to ${longest.toFixed(0)} ms for it within a second`;
+  const advice = 'members that do not run in time lose their locks: give them more processor time, or set timing: "patient"';
   return longest > TOO_SLOW_MS ? warning("processor", found, advice) : ok("processor", found);
 }

@@ -16,10 +16,10 @@ function exposureIn(event: Tagged): Exposure | null {
     case "exposed":
       return {
         liar: said.liar as NodeId,
-        what: `what no correct node signs, about sequence number ${said.sequence} in view ${said.view}`,
+        what: `it signed contradictory statements about sequence number ${said.sequence} in view ${said.view}`,
       };
     case "cheated":
-      return { liar: said.player as NodeId, what: `what proves that it has cheated (${said.how})` };
+      return { liar: said.player as NodeId, what: `there is proof that it has cheated (${said.how})` };
     default:
       return null;
   }
@@ -33,5 +33,5 @@ export const exposedLiars =
     if (exposure === null) return;
     const { liar, what } = exposure;
     count(counts.exposed, String(liar));
-    log.once(`exposed ${liar}`, `node ${liar} lies: there is ${what}`, { event: "exposed", peer: liar });
+    log.once(`exposed ${liar}`, `node ${liar} is Byzantine: ${what}`, { event: "exposed", peer: liar });
   };

@@ -30,7 +30,7 @@ export function requireEmpty(folder: string): void {
   if (names.length === 0) return;
   throw new UsageError(
     "folder-in-use",
-    `expected ${folder} to be empty or not to be there, and it is not: name another, or move what is in it away`,
+    `expected ${folder} to be empty or absent: name another folder, or move its content away`,
   );
 }
 
@@ -43,7 +43,7 @@ export function readKept(folder: string, code: string): KeptJournal {
   const group = slots.get("group")?.records[0] as unknown as GroupRecord | undefined;
   const owner = /^member (\d+) of (.+)$/s.exec(String(slots.get("owner")?.records[0]?.owner));
   if (group === undefined || owner === null || !slots.has("members"))
-    throw new UsageError(code, `expected ${folder} to be the dataDir of a member of join(), and it is not`);
+    throw new UsageError(code, `expected ${folder} to be the dataDir of a member of join(), but it is not`);
   return { folder, id: Number(owner[1]), cluster: owner[2] as string, group, slots };
 }
 

@@ -132,7 +132,7 @@ test("names its behavior in its log and in its status", async () => {
   });
   closing({ close: () => member.stop() });
   expect(lines).toEqual([
-    "this member lies (forge: replaces each message by one made of values that it has seen), seed 7",
+    "this member is Byzantine (forge: replaces each message by one made of values that it has seen), seed 7",
   ]);
   expect(await (await fetch(`${member.admin}/status`)).json()).toMatchObject({ id: 5, byzantine: "forge" });
 });

@@ -48,13 +48,13 @@ export function listFindings(config: ServiceConfig, { members }: KnownList): rea
   const missing = members.filter((id) => !configured.includes(id));
   return [
     ...off.map((id) =>
-      ok(`member ${id}`, "in this config and not on the list of members: it was removed, or has not been added yet"),
+      ok(`member ${id}`, "in this config but not in the member list: it was removed, or has not been added yet"),
     ),
     ...missing.map((id) =>
       warning(
         `member ${id}`,
-        "on the list of members and not in this config",
-        "add it to this config: doctor and status do not ask it otherwise",
+        "in the member list but not in this config",
+        "add it to this config, or doctor and status do not query it",
       ),
     ),
   ];

@@ -192,7 +192,7 @@ export class LocalCluster {
       if (dead !== undefined)
         throw new EnvironmentError(
           "not-ready",
-          `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; its log says why`,
+          `the cluster did not become ready because of node ${dead.id}: ${dead.exit}; see its log`,
         );
       if (Date.now() > deadline) throw new EnvironmentError("not-ready", this.#whatIsMissing(withinMs));
       settledAt = dueWhile(isSettled(this.picture.nodes), settledAt, SETTLED_FOR_MS);
@@ -401,10 +401,10 @@ export class LocalCluster {
   #whatIsMissing(withinMs: number): string {
     const { nodes } = this.picture;
     const silent = nodes.filter(({ process, view }) => process !== "running" || view === null).map(({ id }) => id);
-    const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "nobody"}`).join(", ");
+    const views = nodes.map(({ id, view }) => `node ${id} follows ${view?.leader ?? "no leader"}`).join(", ");
     const missing =
       silent.length > 0 ? `no answer from node ${silent.join(", ")}` : `no agreement on a leader: ${views}`;
-    return `the cluster is not ready after ${withinMs / 1_000} s (${missing}): fewer members may suit this machine better`;
+    return `the cluster is not ready after ${withinMs / 1_000} s (${missing}): try fewer members on this machine`;
   }
 }
 

@@ -39,7 +39,7 @@ describe("members", () => {
   test("with a journal need a folder for it", async () => {
     const [port] = (await freePorts(1)) as [number];
     await expect(started({ members: { 0: `127.0.0.1:${port}` }, protocol: "paxos" }, 0)).rejects.toThrow(
-      "expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR",
+      "expected a directory for the journal of paxos, which must outlive its process: pass dataDir to host(), or set --data DIR",
     );
   });
 

@@ -104,7 +104,7 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       counts,
     });
     if (liar !== undefined)
-      log.warn(`this member lies (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`, {
+      log.warn(`this member is Byzantine (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`, {
         event: "byzantine",
         ...liar,
       });

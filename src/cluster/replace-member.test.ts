@@ -91,12 +91,12 @@ describe("a member whose folder is lost", () => {
     const replace = (id: number, folder: string, ...from: number[]): Promise<void> =>
       replaceMember({ id, folder, from: from.map(folderOf), log });
     await expect(replace(3, folderOf(3), 1)).rejects.toThrow(
-      "expected the folders of 2 of the 3 members, got those of 1: fewer may not know what member 3 has promised. Where more folders are lost than that, save what is left with `coterie snapshot save FILE --from FOLDER`, and found a new cluster from it",
+      "expected the folders of 2 of the 3 members, got the folders of 1: fewer may not know the promises of member 3. If more folders are lost, save the rest with `coterie snapshot save FILE --from FOLDER` and found a new cluster from it",
     );
     await expect(replace(3, folderOf(3), 1, 1)).rejects.toMatchObject({ code: "cannot-replace" });
     await expect(replace(4, folderOf(4), 1, 2)).rejects.toThrow("expected one of the members 1, 2, 3, got 4");
     await expect(replace(2, path(root, "other"), 1, 2)).rejects.toThrow(
-      "expected folders of other members than 2, which is to be replaced",
+      "expected folders of members other than 2, which is being replaced",
     );
     await expect(replace(3, folderOf(1), 1, 2)).rejects.toMatchObject({ code: "folder-in-use" });
     mkdirSync(path(root, "changed"));
@@ -104,7 +104,7 @@ describe("a member whose folder is lost", () => {
     await expect(
       replaceMember({ id: 3, folder: folderOf(3), from: [path(root, "changed"), folderOf(2)], log }),
     ).rejects.toThrow(
-      /knows a later one: give the member another id, with `coterie member add ID HOST:PORT --replaces 3`/,
+      /has a later list: give the member another id, with `coterie member add ID HOST:PORT --replaces 3`/,
     );
     mkdirSync(path(root, "empty"));
     await expect(
@@ -174,7 +174,7 @@ describe("a folder made from others", () => {
     await keep(0, {});
     await keep(1, {}, []);
     await expect(replaceTwo()).rejects.toThrow(
-      `expected the journal in ${folderOf(1)} to know the others, and it does not: member 1 has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
+      `expected the journal in ${folderOf(1)} to know the other members, but it does not: member 1 has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
     );
   });
 });

@@ -108,24 +108,24 @@ function requireSound(kept: readonly KeptJournal[], id: NodeId): { group: GroupR
   for (const { folder, id: keeper, group, cluster, slots } of kept) {
     if ((slots.get("members")?.records.length ?? 0) > 0)
       refuse(
-        `expected a cluster whose list of members is the one that founded it, and the journal in ${folder} knows a later one: give the member another id, with \`coterie member add ID HOST:PORT --replaces ${id}\`, and an empty folder`,
+        `expected a cluster whose member list has not changed since it was founded, but the journal in ${folder} has a later list: give the member another id, with \`coterie member add ID HOST:PORT --replaces ${id}\`, and an empty folder`,
       );
     if (canonical(group.members) !== canonical(members) || cluster !== first.cluster)
-      refuse(`expected folders of one cluster, and those in ${first.folder} and ${folder} are of two`);
+      refuse(`expected folders of one cluster, but ${first.folder} and ${folder} belong to different clusters`);
     if (group.others.length === 0)
       refuse(
-        `expected the journal in ${folder} to know the others, and it does not: member ${keeper} has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
+        `expected the journal in ${folder} to know the other members, but it does not: member ${keeper} has not met all of them yet. Stop all members, empty all their folders and start them together, as a new cluster`,
       );
   }
   const ids = new Set(kept.map((each) => each.id));
-  if (ids.has(id)) refuse(`expected folders of other members than ${id}, which is to be replaced`);
+  if (ids.has(id)) refuse(`expected folders of members other than ${id}, which is being replaced`);
   const quorum = majority(members.length);
   if (ids.size < quorum)
     refuse(
-      `expected the folders of ${quorum} of the ${members.length} members, got those of ${[...ids].join(", ")}: fewer may not know what member ${id} has promised. Where more folders are lost than that, save what is left with \`coterie snapshot save FILE --from FOLDER\`, and found a new cluster from it`,
+      `expected the folders of ${quorum} of the ${members.length} members, got the folders of ${[...ids].join(", ")}: fewer may not know the promises of member ${id}. If more folders are lost, save the rest with \`coterie snapshot save FILE --from FOLDER\` and found a new cluster from it`,
     );
   const journals = kept.map(({ group }) => group.others.find(({ node }) => node === id)?.journal);
   if (new Set(journals).size > 1)
-    refuse(`expected the folders to remember one journal of member ${id}, and they remember several`);
+    refuse(`expected the folders to remember one journal of member ${id}, but they remember several`);
   return first;
 }

@@ -57,7 +57,7 @@ const actSchema = z.discriminatedUnion(
       command: z.string("a command").regex(/^[\w-]{1,64}(\.[\w-]{1,64})?$/, "a command such as election.call"),
     }),
   ],
-  "an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command",
+  "an action such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command",
 );
 
 /** A cluster for the studio: one that runs here, or members that run elsewhere. */
@@ -82,7 +82,7 @@ export function studioPages({ cluster, port, studio }: StudioServerOptions): Hon
     app.get("/api/feed", feed(cluster));
     app.get("/*", page());
   }
-  app.notFound((c) => c.json({ error: `there is no ${c.req.method} ${c.req.path} here` }, 404));
+  app.notFound((c) => c.json({ error: `no such page: ${c.req.method} ${c.req.path}` }, 404));
   app.onError((error, c) => c.json({ error: error.message }, error instanceof UsageError ? 400 : 502));
   return app;
 }

@@ -5,7 +5,7 @@ const member = (id: number, leader: number | null, rest: object = {}) => ({ id, 
 
 test("members disagree if honest ones that are alive name different leaders", () => {
   expect(disagreement([member(0, 1), member(1, 1)])).toBeNull();
-  expect(disagreement([member(0, 1), member(1, null)])).toBe("node 0 says 1, node 1 knows of none");
+  expect(disagreement([member(0, 1), member(1, null)])).toBe("node 0 names 1, node 1 knows no leader");
   expect(disagreement([member(0, 1), member(1, 2, { alive: false })])).toBeNull();
   expect(disagreement([member(0, 1), member(1, 2, { byzantine: "lies" })])).toBeNull();
   expect(disagreement([])).toBeNull();

@@ -48,7 +48,7 @@ export async function surveyOf(admin: string): Promise<Survey> {
   });
   const parsed = answerSchema.safeParse(answer.body);
   if (!parsed.success)
-    throw new EnvironmentError("unreachable", `what answers at ${admin} is not \`coterie up\`: ${hint}`);
+    throw new EnvironmentError("unreachable", `the server at ${admin} is not \`coterie up\`: ${hint}`);
   return parsed.data;
 }
 
@@ -87,7 +87,7 @@ export function disagreement(nodes: readonly Opinion[]): string | null {
   const honest = honestOf(nodes);
   if (new Set(honest.map(({ leader }) => leader)).size < 2) return null;
   return honest
-    .map(({ id, leader }) => `node ${id} ${leader === null ? "knows of none" : `says ${leader}`}`)
+    .map(({ id, leader }) => `node ${id} ${leader === null ? "knows no leader" : `names ${leader}`}`)
     .join(", ");
 }
 

@@ -102,7 +102,7 @@ export function assemble<P extends Parts>(
     handle(states[of], contexts[of] as Context<Any>);
     for (let done = 0; given.length > 0; done++) {
       if (done === MAX_CASCADE)
-        throw new InvariantViolation("endless-wires", `the wires of ${name} feed each other for ever`);
+        throw new InvariantViolation("endless-wires", `the wires of ${name} trigger each other forever`);
       const { part: target, command } = given.shift() as Given;
       part(target).command[command.type]?.(states[target], command, contexts[target]);
     }

@@ -24,7 +24,7 @@ export function slotFinder(protocol: Journalling): (record: Journalled) => Slot 
     const path = before + type;
     if (slots.includes(path)) return path;
     if (body !== undefined) return find(body, `${path}.`);
-    throw new InvariantViolation("no-replay", `${protocol.name} journals “${path}” and has no handler that replays it`);
+    throw new InvariantViolation("no-replay", `${protocol.name} journals “${path}” but has no handler that replays it`);
   };
   return slots[0] === "" ? () => "" : (record) => find(record);
 }
@@ -36,7 +36,7 @@ export function slotFinder(protocol: Journalling): (record: Journalled) => Slot 
 export function slotReplacedBy<R>(records: readonly R[], slotOf: (record: R) => Slot): Slot {
   const [first] = records;
   if (first !== undefined) return slotOf(first);
-  const wrong = unexpected("what replaces a slot of the journal", "at least one record", records);
+  const wrong = unexpected("the replacement of a journal slot", "at least one record", records);
   throw new InvariantViolation("bad-compaction", wrong);
 }
 

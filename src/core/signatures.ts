@@ -49,7 +49,7 @@ type SignedShape = Extract<Shape<unknown>, { kind: "struct" }>;
 const textOf = (shape: Shape<unknown>, by: NodeId, value: unknown): string =>
   canonical([(shape as SignedShape).signs, by, value]);
 const valueProblem = (shape: Shape<unknown>, value: unknown): string | null =>
-  problem((shape as SignedShape).fields.value as Shape<unknown>, value, "what is signed");
+  problem((shape as SignedShape).fields.value as Shape<unknown>, value, "the signed value");
 
 /** Signatures for the simulator and the checker. Only this function computes them, so a node's signature is its own or a copy. */
 export const idealSignatures = (self: NodeId): Signatures => ({

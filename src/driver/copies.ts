@@ -84,7 +84,7 @@ const copiesByType = (shapes: Fields): ReadonlyMap<string, Copy> =>
   );
 
 /** Thrown if a value does not have its shape. The caller then finds out which part of the whole value is wrong. */
-const MISSHAPEN = new Error("a value has not its shape");
+const MISSHAPEN = new Error("a value does not match its shape");
 const misshapen: Copy = () => {
   throw MISSHAPEN;
 };

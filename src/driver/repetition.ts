@@ -94,8 +94,8 @@ export class Repetitions<V extends Vocabulary> {
     const place = occasionOf(node.self, stimulus as Stimulus<Vocabulary>);
     return new InvariantViolation(
       "not-repeatable",
-      `expected a handler of ${this.#protocol.name} to do the same whenever it is given the same state and ${kindOf(stimulus.kind)}, ` +
-        `got ${first} and then ${second} in ${path} (${place}): use ctx.choose for chance and timers for time, and keep in the state what a node remembers`,
+      `expected a handler of ${this.#protocol.name} to do the same for the same state and ${kindOf(stimulus.kind)}, ` +
+        `got ${first} and then ${second} in ${path} (${place}): use ctx.choose for chance and timers for time, and keep everything that a node remembers in its state`,
     );
   }
 }

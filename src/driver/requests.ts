@@ -43,7 +43,7 @@ export function withRequest(command: Tagged, request: RequestId): Tagged {
 /** @throws UsageError if the node has received this id before */
 export function requireFresh(request: RequestId, before: RequestStatus | undefined): void {
   if (before === undefined) return;
-  const expected = "one that the node has not been given before";
+  const expected = "one that the node has not received before";
   throw new UsageError("used-request", unexpected("the id of a request", expected, request));
 }
 
@@ -55,10 +55,10 @@ export function isAwaited(request: RequestId, status: RequestStatus | undefined)
   if (status === undefined)
     throw new InvariantViolation(
       "unknown-request",
-      `there is a reply to request ${request}, which nobody has made here`,
+      `reply to the unknown request ${request}`,
     );
   if (status === "answered")
-    throw new InvariantViolation("answered-twice", `there is a second reply to request ${request}`);
+    throw new InvariantViolation("answered-twice", `second reply to request ${request}`);
   return status === "open";
 }
 

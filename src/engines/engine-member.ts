@@ -89,7 +89,7 @@ class JoinedEngine extends NamedCalls implements EngineMember {
       const timer = timers.after(Math.min(timeoutMs, MAX_WAIT_MS), () => {
         const cause = this.service.lastFailure;
         const why = cause === null ? "" : `: ${reasonOf(cause, this.engine)}`;
-        const text = `${this.engine} gave no session within ${timeoutMs} ms${why}`;
+        const text = `${this.engine} did not open a session within ${timeoutMs} ms${why}`;
         this.fail(new CoordinationError("no-endpoint", "never-sent", text, cause === null ? {} : { cause }));
       });
       this.changed = () => {

@@ -43,7 +43,7 @@ const GATHER_MS = 2;
 const WAIT_FOR_SESSION_MS = 20;
 const NUMBERS_PER_MS = 1_000;
 const RESTORED = "the engine was restored to an earlier state, such as from a backup";
-const NOT_HELD = "the engine does not have it any more, as after a restore from a backup";
+const NOT_HELD = "the engine no longer has it, for example after a restore from a backup";
 const always = (): boolean => true;
 
 export class EngineService implements Service {
@@ -224,7 +224,7 @@ export class EngineService implements Service {
         return this.#keys.submit(operation, () => (this.closed === null && isWanted() ? (this.session ?? 0) : null));
       }
       default:
-        return { revision: 0, result: refuse("bad-operation", `${operation.type}: not on an engine that others run`) };
+        return { revision: 0, result: refuse("bad-operation", `${operation.type}: not supported by an external engine`) };
     }
   }
 
@@ -241,7 +241,7 @@ export class EngineService implements Service {
       case "holders":
         return this.#locks.holders(query.name);
       default:
-        throw refused("bad-operation", `${query.type}: not on an engine that others run`);
+        throw refused("bad-operation", `${query.type}: not supported by an external engine`);
     }
   }
 

@@ -193,7 +193,7 @@ export class NatsLog {
     this.#made = made;
     this.#next = first;
     this.#last = null;
-    if (this.#state !== null || this.#beginning !== null) this.#giveUp("nats: the stream was read anew");
+    if (this.#state !== null || this.#beginning !== null) this.#giveUp("nats: the stream was read again");
     this.#beginning = first <= 1 ? null : { at: first - 1, parts: new Map(), early: [] };
     this.#state = first <= 1 ? new LogState() : null;
   }
@@ -284,7 +284,7 @@ export class NatsLog {
 }
 
 const tooLarge = (bytes: number, most: number): Error =>
-  refused("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS takes no more`);
+  refused("too-large", `expected a change of at most ${most} bytes, got ${bytes}: NATS does not accept more`);
 
 const isSame = (a: KeptMessage, b: KeptMessage): boolean =>
   a.ms === b.ms && a.data.length === b.data.length && a.data.every((byte, at) => byte === b.data[at]);

@@ -135,7 +135,7 @@ class NatsStore implements Store {
   async openSession(ttlMs: number): Promise<number> {
     const answer = await this.#log.append({ type: "open", ttlMs: Math.ceil(ttlMs) });
     const [session] = answer.type === "living" ? answer.sessions : [];
-    if (session === undefined) throw new StoreError("nats: the session ended as it began", false);
+    if (session === undefined) throw new StoreError("nats: the session ended during its start", false);
     return session;
   }
 

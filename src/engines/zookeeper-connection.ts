@@ -90,7 +90,7 @@ export class ZookeeperConnection {
       const timer = setTimeout(() => fail(new Error(`no session within ${CONNECT_MS} ms`)), CONNECT_MS);
       socket.setNoDelay(true);
       socket.on("error", fail);
-      socket.on("close", () => fail(new Error("it ended the connection")));
+      socket.on("close", () => fail(new Error("it closed the connection")));
       const frames = new Frames(socket, (body) => {
         clearTimeout(timer);
         const session = readConnectAnswer(body);
@@ -158,7 +158,7 @@ export class ZookeeperConnection {
       return;
     }
     const [asked] = this.#asked;
-    if (asked?.xid !== xid) throw new RangeError(`an answer to ${xid}, which was not asked`);
+    if (asked?.xid !== xid) throw new RangeError(`an answer to the unknown request ${xid}`);
     const answer = readAnswer(asked.request, zxid, code, rest);
     this.#asked.shift();
     asked.resolve(answer);

@@ -136,7 +136,7 @@ function readResults(rest: Reader, count: number): Omit<Answer, "zxid">[] {
   return Array.from({ length: count }, () => {
     const [type, isBehindLast] = [rest.int(), rest.bool()];
     rest.int();
-    if (isBehindLast) throw new RangeError("less was answered than was asked");
+    if (isBehindLast) throw new RangeError("the answer has fewer results than the request");
     return type === -1 ? { code: rest.int() } : readResult(type, rest);
   });
 }
@@ -240,7 +240,7 @@ export class Reader {
 
   bytes(): Buffer {
     const length = Math.max(0, this.int());
-    if (this.#at + length > this.#body.length) throw new RangeError("less has come than was announced");
+    if (this.#at + length > this.#body.length) throw new RangeError("the message is shorter than announced");
     this.#at += length;
     return this.#body.subarray(this.#at - length, this.#at);
   }

@@ -110,11 +110,11 @@ describe("a connection", () => {
 
   it("ends on an answer to another request, or one that is too short", async () => {
     const mistaken = await connected((xid, socket) => socket.write(framed(header(xid + 1, 1n, -101))));
-    await expect(mistaken.ask(get)).rejects.toThrow("which was not asked");
+    await expect(mistaken.ask(get)).rejects.toThrow("unknown request");
     const short = await connected((xid, socket) =>
       socket.write(framed(header(xid, 1n), int(-1), Buffer.from([1]), int(-1))),
     );
-    await expect(short.ask({ type: "multi", steps: [check] })).rejects.toThrow("less was answered than was asked");
+    await expect(short.ask({ type: "multi", steps: [check] })).rejects.toThrow("the answer has fewer results than the request");
   });
 
   it("receives watches between answers, and the results of a multi", async () => {

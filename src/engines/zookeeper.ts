@@ -165,7 +165,7 @@ class ZookeeperStore implements Store {
       const found = await this.#rangeOnce(connection, range);
       if (found !== null) return found;
     }
-    throw new StoreError("zookeeper: others were in the way of a range", false);
+    throw new StoreError("zookeeper: concurrent changes interfered with a range read", false);
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<number | null> {
@@ -194,7 +194,7 @@ class ZookeeperStore implements Store {
       const { type, path } = steps[failed] as Step;
       if (type === "create" && results[failed]?.code === NO_NODE) await this.#makeFolder(connection, path);
     }
-    throw new StoreError("zookeeper: others were in the way of a change", false);
+    throw new StoreError("zookeeper: concurrent changes interfered with a change", false);
   }
 
   async changes(prefix: string, after: number) {
@@ -398,8 +398,8 @@ function requireRoom(steps: readonly Step[]): void {
     return sum + STEP_BYTES + Buffer.byteLength(step.path) + data;
   }, 0);
   if (bytes <= MAX_BYTES) return;
-  const text = `expected a change of at most ${MAX_BYTES} bytes, in which values of maps count twice, got ${bytes}`;
-  throw refused("too-large", `${text}: ZooKeeper takes no more`);
+  const text = `expected a change of at most ${MAX_BYTES} bytes (values of maps count twice), got ${bytes}`;
+  throw refused("too-large", `${text}: ZooKeeper does not accept more`);
 }
 
 const tooLong = (ttlMs: number, mostMs: number): UsageError =>

@@ -115,7 +115,7 @@ function workersFor(strategy: StrategyName, runs: number, cores: number): number
   return isRandom(strategy) ? Math.min(cores, MAX_DEFAULT_WORKERS, runs) : 1;
 }
 
-/** The initiators. By default those of the family, or none if starting is enough work. */
+/** The initiators. By default the family's initiators, or none if starting is enough work. */
 function initiatorsFor(family: Family, words: Experiment, system: SystemSpec): readonly NodeId[] {
   const { verb } = family;
   const { nodes } = system;

@@ -1,6 +1,6 @@
 /**
- * An experiment as a value: the protocol, the nodes, the workload, the network, the faults and the properties to check. Its fields
- * are the options of the command line. Command flags, the form of the laboratory and campaign files are derived from them.
+ * An experiment as a value: the protocol, the nodes, the workload, the network, the faults and the properties to check. Its
+ * fields are the options of the command line. Command flags, the form of the laboratory and campaign files derive from them.
  */
 
 import { choices } from "../check/model-options.ts";
@@ -97,7 +97,7 @@ const systemOptions = {
   ),
 };
 
-/** Options for the requests of initiators, named by the verb of each family. In an exploration, a request comes at any time or never. */
+/** Options for the initiators, named by the verb of each family. In an exploration, a request comes at any time or never. */
 export const workloadOptions = {
   call: written("<list|all>", nodesOrAll, {
     simulate: "election: which nodes call it (default: the lowest)",
@@ -124,7 +124,7 @@ export const UNTIL = "end the run at this virtual time (default: when idle, at m
 
 /** Options for the network and the faults of a simulated run. */
 const simulationOptions = {
-  crash: written("<list>", nodeList, "nodes that are down from the beginning"),
+  crash: written("<list>", nodeList, "nodes that have crashed before the beginning"),
   started: on("start all nodes at time 0, instead of from an idle state"),
   delay: written("<ms>", delay, "message delay: 10, 1..10, normal:10,2 or lognormal:10,0.5 (default: 10)"),
   loss: written("<rate>", rate, "fraction of lost messages, 0 to 1"),

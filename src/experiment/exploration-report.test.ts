@@ -8,7 +8,7 @@ const answered = (experiment: Experiment) => {
   return { request: requestFrom(experiment), answer: explore(experiment) };
 };
 
-test("which runs were looked at, and under which assumptions", () => {
+test("states the scope and the assumptions of a search", () => {
   const { request, answer } = answered({
     protocol: "ricart-agrawala",
     nodes: 2,
@@ -28,7 +28,7 @@ test("which runs were looked at, and under which assumptions", () => {
   expect(scopeOf(random)).toBe("2,000 random runs of a swarm of at most 500 moves, seed 7");
 });
 
-test("nodes that wait for each other are a deadlock where nothing else happens, and not where something went wrong", () => {
+test("reports a deadlock if nodes wait for each other and nothing else happens, but not after a safety violation", () => {
   const { answer } = answered({ protocol: "maekawa", nodes: 3 });
   expect(answer.property?.name).toBe("ME2 liveness");
   expect(deadlocks(answer)).toEqual(["Deadlock: node 0 waits for 1, 1 for 2, 2 for 0"]);
@@ -37,13 +37,13 @@ test("nodes that wait for each other are a deadlock where nothing else happens, 
   expect(deadlocks({ ...answer, loop: 0 })).toEqual([]);
 });
 
-test("who waits for a node that is down is named", () => {
+test("names the nodes that wait for a stopped node", () => {
   const { answer } = answered({ protocol: "ricart-agrawala", nodes: 2, request: [0], crashes: 1 });
   expect(answer.verdict).toBe("violated");
   expect(deadlocks(answer)).toEqual(["Node 0 waits for node 1, which is down"]);
 });
 
-test("the fewest faults that break it, and how many are proven harmless", () => {
+test("states the fewest breaking faults and the proven harmless number", () => {
   const { answer } = answered({
     protocol: "ricart-agrawala",
     nodes: 2,
@@ -61,7 +61,7 @@ test("the fewest faults that break it, and how many are proven harmless", () => 
   expect(breakingFaults({ ...answer, faults: null })).toEqual([]);
 });
 
-test("what to try next depends on what left something out", () => {
+test("gives advice that fits the reason for an incomplete search", () => {
   const deep = answered({ protocol: "paxos", nodes: 3, maxDepth: 3 });
   expect(deep.answer.verdict).toBe("unknown");
   expect(whatNext(deep.request, deep.answer)).toMatch(/^raise the bounds/);

@@ -165,7 +165,10 @@ function search(system: System, { request, shared }: CheckTask, mayGoOn: (progre
   });
 }
 
-/** Shrinks a violating run. Null if there is nothing to shrink: breadth-first search finds a shortest run, and a run with a repeating part is not shrunk. */
+/**
+ * Shrinks a violating run. Null if it cannot be shrunk: breadth-first search finds a shortest run anyway, and a run with a
+ * repeating part is left as it is.
+ */
 function shrunk(
   system: System,
   { strategy }: CheckRequest,
@@ -184,7 +187,7 @@ function named({ name, claim, when }: Property<Vocabulary>): NamedProperty {
 
 type Counted = Pick<CheckProgress, "states" | "transitions" | "depth" | "runs" | "memoryBytes">;
 
-/** Combines the answers of all threads. It reports the violation of the earliest run, as one thread would, and adds up the counts. */
+/** Combines the answers of all threads. The violation of the earliest run counts, as with one thread. The counts are added up. */
 export function answerTogether({ spec }: CheckRequest, answers: readonly CheckAnswer[]): CheckAnswer {
   const earliest = answers.reduce((a, b) => (orderOf(b) < orderOf(a) ? b : a));
   const { protocol } = systemFor(spec);

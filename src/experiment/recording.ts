@@ -58,7 +58,7 @@ export function replayed(
   const { header, entries } = trace;
   const known = beginningOf(header);
   if (until === undefined) return replay(protocol, header.nodes, entries as never[], known);
-  // The recording does not cover the time after the last entry, in which timers would have fired.
+  // The recording ends with its last entry. Later timers may have fired.
   const last = entries.at(-1)?.at ?? 0;
   const at = "ms" in until ? { at: Math.min(originOf(header, entries) + until.ms, last) } : {};
   return replay(protocol, header.nodes, entries as never[], {
@@ -105,7 +105,7 @@ function freshMark(at: number, entries: Trace["entries"]): string {
   return mark;
 }
 
-/** The state of a recorded run at some point, from which a simulation can continue. */
+/** The state of a recorded run at some point, for a simulation to continue from. */
 export interface RecordedPoint {
   readonly header: TraceHeader;
   readonly protocol: AnyProtocol;
@@ -190,7 +190,7 @@ export function notShown({ findings, verdict }: Pick<Replay<Vocabulary>, "findin
   return verdict === "unknown" ? "the recording does not show it (not a pass)" : null;
 }
 
-/** A note for an infinite counterexample: the file contains its repeating part only once, and the header marks where it begins. */
+/** A note for an infinite counterexample. Its file is finite, and the header marks the part that repeats forever. */
 export function repetition(
   { header: { violation } }: Trace,
   property: string,

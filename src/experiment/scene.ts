@@ -1,4 +1,4 @@
-/** A run at one moment: the state and events from which headlines are made. */
+/** A run at one moment: the states and events that its headline is made from. */
 import type { NodeId } from "../core/protocol.ts";
 import { protocolNamed, rowsOf, type Scene } from "../protocols/index.ts";
 import type { TraceEntry } from "../trace/entry.ts";

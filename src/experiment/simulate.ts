@@ -184,7 +184,7 @@ function spreadOf(values: readonly number[]): Spread {
 type Words = Omit<Experiment, "protocol">;
 
 const DEFAULT_NODES = 5;
-/** The end of runs in which all nodes start at time 0, because protocols with periodic timers are never idle. */
+/** The end of a run if all nodes start at time 0. Protocols with periodic timers are never idle. */
 const DEFAULT_UNTIL_MS = 10_000;
 /** The end of other runs if they are not idle before: a node may retransmit forever to a stopped node. */
 const RESTS_WITHIN_MS = 600_000;
@@ -228,7 +228,7 @@ export function scenarioOf(words: Experiment): Scenario {
 }
 
 /**
- * The scenario that continues a recording from a snapshot. The nodes of `crash` crash at that point, and initiators act from there.
+ * The scenario that continues a recording from a snapshot. The nodes of `crash` crash at that point, and initiators act then.
  * @throws UsageError that names the invalid option
  */
 export function continuationOf(

@@ -4,7 +4,7 @@ import type { NodeId } from "../core/protocol.ts";
 import { type Delay, requireDelay } from "../trace/link-model.ts";
 import type { Nodes } from "./scenario/schema.ts";
 
-/** Parses the text of an option. @param option the option's name, for error messages. @throws UsageError if the text is invalid */
+/** Parses the text of an option. @param option its name, for error messages. @throws UsageError if the text is invalid */
 export type Read<T> = (text: string, option: string) => T;
 
 export function refuse(option: string, expected: string, text: string): never {

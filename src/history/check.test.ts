@@ -50,9 +50,9 @@ const linearizable: readonly Story[] = [
     "register",
     "a write 1 @0-20 \n b write 2 @0-20 \n c write 3 @0-20 \n d read → 3 @1-4 \n d read → 1 @5-8 \n d read → 2 @9-12",
   ],
-  ["a pending write that somebody noticed", "register", "a write 1 @0- \n b read → 1 @5-6"],
-  ["a pending write that nobody noticed", "register", "a write 1 @0- \n b read → null @5-6"],
-  ["a pending write that is noticed late", "register", "a write 1 @0- \n b read → null @5-6 \n b read → 1 @7-8"],
+  ["a pending write that a read observed", "register", "a write 1 @0- \n b read → 1 @5-6"],
+  ["a pending write that no read observed", "register", "a write 1 @0- \n b read → null @5-6"],
+  ["a pending write that is observed late", "register", "a write 1 @0- \n b read → null @5-6 \n b read → 1 @7-8"],
   ["nothing returned", "register", "a write 1 @0- \n b read @1- \n c cas [1,2] @2-"],
   ["the same clock time orders nothing", "register", "a write 1 @0-5 \n b read → null @5-6"],
   ["nor does it within one process", "register", "a write 1 @0-5 \n a read → null @5-6"],
@@ -112,7 +112,7 @@ const linearizable: readonly Story[] = [
 ];
 
 const violated: readonly (readonly [...Story, culprit: string])[] = [
-  ["a value that nobody wrote", "register", "a read → 7 @0-1", "read → 7"],
+  ["a value that was never written", "register", "a read → 7 @0-1", "read → 7"],
   ["a stale read", "register", "a write 1 @0-1 \n a write 2 @2-3 \n b read → 1 @4-5", "read → 1"],
   ["new, then old again", "register", "a write 1 @0-9 \n b read → 1 @1-2 \n c read → null @3-4", "read → nil"],
   ["a write from the future", "register", "a read → 1 @0-1 \n b write 1 @2-3", "read → 1"],
@@ -123,7 +123,7 @@ const violated: readonly (readonly [...Story, culprit: string])[] = [
     "a write 1 @0-9 \n b write 2 @0-9 \n c read → 1 @10-11 \n d read → 2 @12-13",
     "read → 2",
   ],
-  ["a write that is lost", "register", "a write 1 @0-1 \n b cas [1,2] → true @2-3 \n c read → 1 @4-5", "read → 1"],
+  ["a lost write", "register", "a write 1 @0-1 \n b cas [1,2] → true @2-3 \n c read → 1 @4-5", "read → 1"],
   [
     "two cas win from the same value",
     "register",

@@ -106,10 +106,10 @@ interface Caption {
 const MAX_WORDS = 60;
 
 const REASONS: Readonly<Record<Unknown["why"], string>> = {
-  steps: "the steps allowed were used up",
-  memory: "the memory allowed was used up",
-  stopped: "it was stopped",
-  settled: "another object is violated already",
+  steps: "the limit of steps was reached",
+  memory: "the limit of memory was reached",
+  stopped: "the search was stopped",
+  settled: "another object already violates its model",
 };
 
 function captionOf(finding: Finding, model: string): Caption {
@@ -128,7 +128,7 @@ function captionOf(finding: Finding, model: string): Caption {
         title: `${object}: unknown`,
         sentences: [
           `${finding.placed} of ${finding.returned} operations have been placed so far; ${REASONS[finding.why]}.`,
-          "This is not a pass: nobody knows whether the rest has a place.",
+          "This is not a pass: the search has not placed the rest.",
         ],
       };
     case "violated": {

@@ -106,7 +106,7 @@ describe("JSON lines", () => {
   });
 
   it.each([
-    ['{"process":0', /^line 1: expected a JSON object, got what is none \(.+\)$/],
+    ['{"process":0', /^line 1: expected a JSON object, got invalid JSON \(.+\)$/],
     ['\n[{"process":0}]', 'line 2: expected the line to be a JSON object, got [{"process":0}]'],
     [
       '{"process":0.5,"type":"invoke","f":"read"}',

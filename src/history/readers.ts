@@ -68,7 +68,7 @@ function fieldsOf(content: string, line: number): Fields {
   try {
     values = JSON.parse(content);
   } catch (error) {
-    throw refuse(`expected a JSON object, got what is none (${(error as Error).message})`);
+    throw refuse(`expected a JSON object, got invalid JSON (${(error as Error).message})`);
   }
   if (typeof values !== "object" || values === null || Array.isArray(values))
     throw refuse(unexpected("the line", "a JSON object", values));

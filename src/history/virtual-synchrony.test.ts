@@ -30,7 +30,7 @@ describe("virtual synchrony of recordings", () => {
     expect(violated(with1(view(1, 0, 1, 2), got("0.1"), view(2, 0, 1), got("1.1")))).toEqual([
       [
         "virtual synchrony",
-        "node 0 (incarnation 1) delivered 2.1 and node 1 (incarnation 1) did not, in view 1, from which both went to view 2",
+        "node 0 (incarnation 1) delivered 2.1 and node 1 (incarnation 1) did not, in view 1, before both went to view 2",
       ],
     ]);
     const [missed] = violated(with1(view(1, 0, 1, 2), got("0.1"), got("2.1"), got("2.2"), view(2, 0, 1), got("1.1")));
@@ -49,7 +49,7 @@ describe("virtual synchrony of recordings", () => {
 
   it("requires view numbers to grow by one, except after an ejection or a restart", () => {
     expect(violated([record(0, view(1, 0), view(3, 0))])).toEqual([
-      ["views grow", "node 0 (incarnation 1) went from view 1 to 3 without being ejected between"],
+      ["views grow", "node 0 (incarnation 1) went from view 1 to 3 without being expelled in between"],
     ]);
     expect(violated([record(0, view(1, 0), ejected, view(3, 0))])).toEqual([]);
     expect(violated([record(0, view(2, 0)), { ...record(0, view(2, 0)), incarnation: 2 }])).toEqual([
@@ -69,10 +69,10 @@ describe("virtual synchrony of recordings", () => {
       ["integrity", "node 0 (incarnation 1) delivered 0.1 twice in view 1"],
     ]);
     expect(violated([record(0, view(1, 0), got("7.1"))])).toEqual([
-      ["integrity", "node 0 (incarnation 1) delivered 7.1 in view 1, in which node 7 is not"],
+      ["integrity", "node 0 (incarnation 1) delivered 7.1 in view 1, but node 7 is not a member of it"],
     ]);
     expect(violated([record(0, view(1, 7))])).toEqual([
-      ["self-inclusion", "node 0 (incarnation 1) installed view 1, in which it is not"],
+      ["self-inclusion", "node 0 (incarnation 1) installed view 1, but is not a member of it"],
     ]);
     expect(violated([record(0, view(1, 0), got("0.1"), view(2, 0), got("0.1"))])).toEqual([]);
   });

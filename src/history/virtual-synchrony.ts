@@ -172,7 +172,7 @@ function staysOf(record: GroupRecord, hasCrashed: boolean, note: Note): Stay[] {
       if (current !== null) {
         current.next = view;
         if (view !== current.view + 1)
-          note("views grow", `${who} went from view ${current.view} to ${view} without being ejected between`);
+          note("views grow", `${who} went from view ${current.view} to ${view} without being expelled in between`);
       }
       current = { who, node, view, members, delivered: [], next: null, wasEjected: false, hasCrashed };
       stays.push(current);
@@ -197,10 +197,10 @@ function noteShrinkingViews(stays: readonly Stay[], note: Note): void {
 }
 
 function noteForeignViews({ who, node, view, members, delivered }: Stay, note: Note): void {
-  if (!members.includes(node)) note("self-inclusion", `${who} installed view ${view}, in which it is not`);
+  if (!members.includes(node)) note("self-inclusion", `${who} installed view ${view}, but is not a member of it`);
   const stranger = delivered.find(({ from }) => !members.includes(from));
   if (stranger !== undefined)
-    note("integrity", `${who} delivered ${stranger.id} in view ${view}, in which node ${stranger.from} is not`);
+    note("integrity", `${who} delivered ${stranger.id} in view ${view}, but node ${stranger.from} is not a member of it`);
 }
 
 function noteRepetitions({ who, view, delivered }: Stay, note: Note): void {
@@ -261,7 +261,7 @@ function noteDifferences(view: number, { went, stays }: Company, isTotal: boolea
         ...(more === undefined ? [] : [`${other.who} delivered ${more} and ${first.who} did not`]),
       ];
       if (missed.length > 0)
-        note("virtual synchrony", `${missed.join("; ")}, in view ${view}, from which both went ${went}`);
+        note("virtual synchrony", `${missed.join("; ")}, in view ${view}, before both went ${went}`);
     }
     if (!isTotal) continue;
     // A node that is behind still delivers the other's messages later, in order: it has skipped nothing so far.

@@ -233,7 +233,7 @@ describe("Fastify closes while it joins an engine", () => {
     const other = Fastify();
     const join = { ...(await options("signal")), signal: controller as unknown as AbortSignal };
     void other.register(coterie, { join });
-    await expect(other.ready()).rejects.toThrow("its signal is meant");
+    await expect(other.ready()).rejects.toThrow("pass its signal");
   });
 });
 

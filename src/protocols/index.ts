@@ -40,7 +40,7 @@ import { suggestion } from "./suggestion.ts";
 import { settled } from "./system.ts";
 
 const onRealProcesses = {
-  summary: "with the failure detector that real processes have",
+  summary: "with the failure detector of real processes",
   detects: true,
 } as const;
 
@@ -54,14 +54,14 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
     model: bully,
     variants: {
       extended: { summary: "with resignation, ranks and self-correction" },
-      monitored: { summary: "the same, with the failure detector that real processes have", detects: true },
+      monitored: { summary: "the same, with the failure detector of real processes", detects: true },
     },
     check: { crashNotification: told },
     shown: { periodic: ["alive", "beat"] },
   }),
   "byzantine-generals": entry(
     consensus,
-    "a commander's order reaches all loyal generals, though some lie: majorities over all paths, or signatures",
+    "all loyal generals agree on a commander's order despite traitors: majorities over all paths, or signatures",
     oralMessages,
     {
       variants: {
@@ -74,11 +74,11 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "chang-roberts": entry(
     election,
-    "on a ring, the highest id comes back to its node and leads",
+    "on a ring, the highest id returns to its node, which becomes the leader",
     monitored(extendedChangRoberts),
     {
       variants: {
-        textbook: { summary: "the paper's: no rounds, no ranks, nobody resigns or crashes", model: changRoberts },
+        textbook: { summary: "as in the paper: no rounds, ranks, resignation or crashes", model: changRoberts },
         monitored: onRealProcesses,
       },
       onRing: (ring) => ({ ring }),
@@ -88,7 +88,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "cheap-paxos": entry(
     replicatedLog,
-    "f + 1 main nodes decide on commands; f auxiliaries help only when one of them has failed",
+    "f + 1 main nodes decide commands; f auxiliary nodes participate only after a main node has failed",
     cheapPaxos,
     {
       mustStart: true,
@@ -96,15 +96,15 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: ballotLog,
     },
   ),
-  "epoch-bully": entry(election, "bully with a majority's votes: one leader per epoch", monitored(epochBully), {
+  "epoch-bully": entry(election, "bully with majority votes: one leader per epoch", monitored(epochBully), {
     isDetectedInNodes: false,
     variants: {
       bounded: {
-        summary: "requests votes without a pre-vote, calls once and does not renew: every run ends, for the checker",
+        summary: "no pre-vote, one election, no renewals: every run terminates, for the checker",
         algorithm: boundedEpochBully,
         ends: true,
       },
-      whole: { summary: "pre-votes, later elections and renewals included" },
+      whole: { summary: "includes pre-votes, later elections and renewals" },
     },
     mustStart: true,
     check: { variant: "bounded", maxTimeouts: 1 },
@@ -116,12 +116,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   }),
   "fast-paxos": entry(
     replicatedLog,
-    "commands go straight to the acceptors: decided after two delays, unless they collide",
+    "commands go directly to the acceptors and are decided after two message delays unless they collide",
     fastPaxos,
     {
       variants: {
         uncoordinated: {
-          summary: "after a collision acceptors pick for themselves: a delay less than with the coordinator",
+          summary: "the acceptors resolve collisions themselves, one message delay faster than the coordinator",
           algorithm: settled(fastPaxos, { recovery: "uncoordinated" }),
         },
       },
@@ -132,7 +132,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "generalized-paxos": entry(
     replicatedLog,
-    "an order for commands that interfere only: those that commute are decided after two delays, whatever else goes on",
+    "orders only interfering commands; commuting commands are decided after two message delays regardless of concurrent ones",
     generalizedPaxos,
     {
       orders: clientOrders,
@@ -141,14 +141,14 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { term: "round", labels: { propose: [], accepted: ["round"] }, periodic: ["heartbeat"] },
     },
   ),
-  heartbeat: entry(membership, "suspects whoever has not been heard of for too long", heartbeat, {
+  heartbeat: entry(membership, "suspects nodes whose heartbeats do not arrive in time", heartbeat, {
     mustStart: true,
     check: { maxTimeouts: 4 },
     shown: { periodic: ["alive", "beat"] },
   }),
   "multi-paxos": entry(
     replicatedLog,
-    "a proposer that stays: its ballot is promised once for all slots, then one round trip a command",
+    "a stable leader: its ballot is promised once for all slots, then each command takes one round trip",
     multiPaxos,
     {
       mustStart: true,
@@ -159,12 +159,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   paxos: entry(consensus, "a majority promises, a majority accepts, and one value is decided", paxos, {
     variants: {
       "distinguished-learner": {
-        summary: "acceptors tell the proposer alone, which tells the learners: 5(N − 1) messages",
+        summary: "acceptors answer only the proposer, which notifies the learners: 5(N − 1) messages",
         algorithm: settled(paxos, { acceptorsTell: "proposer" }),
         counters: ["round"],
       },
       duelling: {
-        summary: "without back-off: who is refused tries again at once; two proposers may refuse each other for ever",
+        summary: "without back-off: a refused proposer retries at once, so two proposers may preempt each other forever",
         algorithm: settled(paxos, { backsOff: false }),
         counters: ["round"],
       },
@@ -186,16 +186,16 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   }),
   pbft: entry(
     replicatedLog,
-    "a primary orders signed requests; 2f + 1 of 3f + 1 replicas agree on each, though f of them lie",
+    "a primary orders signed requests; 2f + 1 of 3f + 1 replicas agree on each, despite f Byzantine replicas",
     pbft,
     {
       variants: {
         bounded: {
-          summary: "one view change, nothing is sent again: every run ends, for the checker",
+          summary: "one view change, no retransmissions: every run terminates, for the checker",
           algorithm: settled(pbft, { lastView: 1, statusMs: 0, retransmitMs: 0 }),
         },
         "client-apart": {
-          summary: "the node with the highest id is a client only, which waits for f + 1 equal replies",
+          summary: "the node with the highest id is only a client, which waits for f + 1 equal replies",
           algorithm: settled(pbft, { clients: 1 }),
         },
       },
@@ -212,17 +212,17 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   raft: entry(
     replicatedLog,
-    "an elected leader orders all commands in its log; what a majority has is committed",
+    "an elected leader orders all commands in its log; an entry is committed once a majority stores it",
     raft,
     {
       variants: {
         bounded: {
-          summary: "two terms, no pre-vote and no heartbeats: elections end, for the checker",
+          summary: "two terms, no pre-vote, no heartbeats: elections terminate, for the checker",
           algorithm: boundedRaft,
         },
         lecture: {
           summary:
-            "as a lecture has it: elects the node that noticed first, whatever its log; committed entries are lost",
+            "as taught in a lecture: elects the first node to time out regardless of its log, so committed entries are lost",
           algorithm: settled(boundedRaft, { checksLog: false }),
         },
       },
@@ -233,12 +233,12 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   ),
   "replicated-commit": entry(
     replicatedAtomicCommit,
-    "two-phase commit whose votes stand in a replicated log: a crash of the coordinator blocks nobody",
+    "two-phase commit with votes in a replicated log: a coordinator crash does not block the participants",
     replicatedCommitSystem,
     {
       variants: {
         bounded: {
-          summary: "on a log in which elections end, for the checker",
+          summary: "on a log whose elections terminate, for the checker",
           algorithm: {
             ...replicatedCommitSystem,
             parts: { ...replicatedCommitSystem.parts, log: boundedRaft },
@@ -250,9 +250,9 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { labels: raftLog.labels ?? {}, periodic: raftLog.periodic ?? [] },
     },
   ),
-  ring: entry(election, "a list of who is alive goes round a ring, then who leads", monitored(extendedRing), {
+  ring: entry(election, "a list of live nodes circulates on a ring, followed by the name of the leader", monitored(extendedRing), {
     variants: {
-      textbook: { summary: "the book's: no receipts, no numbers, nobody resigns", model: ring },
+      textbook: { summary: "as in the textbook: no receipts, no election numbers, no resignation", model: ring },
       monitored: onRealProcesses,
     },
     onRing: (ring) => ({ ring }),
@@ -261,7 +261,7 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
   }),
   "two-phase-commit": entry(
     atomicCommit,
-    "a coordinator asks all to vote; only if all vote yes the transaction commits; a crash of the coordinator blocks",
+    "the transaction commits only if all nodes vote yes; a coordinator crash blocks the participants",
     twoPhaseCommit,
     {
       check: { maxInFlight: 4 },
@@ -301,7 +301,7 @@ export function variantNamed(protocol: string, variant: string): Variant {
   const found = Object.hasOwn(variants, variant) ? variants[variant] : undefined;
   if (found !== undefined) return found;
   const names = Object.keys(variants);
-  const wanted = names.length === 0 ? `absent: ${protocol} has none` : `one of ${names.join(", ")}`;
+  const wanted = names.length === 0 ? `omitted, since ${protocol} has no variants` : `one of ${names.join(", ")}`;
   throw new UsageError("unknown-variant", `${unexpected("the variant", wanted, variant)}${suggestion(variant, names)}`);
 }
 

@@ -29,7 +29,7 @@ export const ids: Rule = {
   accepts: (value) => Array.isArray(value) && value.every(isId),
 };
 export const nodes: Rule = {
-  wanted: "different whole numbers of 0 or more, at least one",
+  wanted: "one or more different whole numbers of 0 or more",
   accepts: (value) =>
     Array.isArray(value) && value.length > 0 && value.every(isId) && new Set(value).size === value.length,
 };
@@ -78,8 +78,8 @@ function unknownOption(call: string, path: string, stray: string, known: readonl
   const whose = path === "" ? `the options of ${call}()` : `the options in ${path} of ${call}()`;
   const near = nearest(stray, known);
   // An algorithm's own options are one level down.
-  const inner = known.includes("options") ? `; options of the algorithm are written options: { ${stray} }` : "";
-  const hint = near === null ? inner : `: ${near} is meant?`;
+  const inner = known.includes("options") ? `; set the algorithm's options with options: { ${stray} }` : "";
+  const hint = near === null ? inner : `; did you mean ${near}?`;
   return new UsageError("bad-option", `${unexpected(whose, `among ${known.join(", ")}`, stray)}${hint}`);
 }
 

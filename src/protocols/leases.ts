@@ -21,9 +21,9 @@ export const boundMs = (leaseMs: number, drift: number): number => Math.ceil((le
 
 /** The options of an algorithm with leases. */
 export const leaseOptions = (leaseMs: number, renewMs: number) => ({
-  leaseMs: positive(leaseMs, "how long a leader or holder is certain after it has asked for or renewed its lease"),
-  renewMs: positive(renewMs, "the time between renewals, less than `leaseMs`"),
-  drift: option(real, 0.05, "the share of its speed by which a clock may be wrong", { min: 0, below: 1 }),
+  leaseMs: positive(leaseMs, "the duration of a lease, counted from the request for it or its renewal"),
+  renewMs: positive(renewMs, "the renewal interval, less than `leaseMs`"),
+  drift: option(real, 0.05, "the maximum relative error in the speed of a clock", { min: 0, below: 1 }),
 });
 
 /** The values of the lease options. */

@@ -12,17 +12,17 @@ const values = ["a", "b", "c", "d"];
 export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   "flood-set": entry(
     consensusOfAll,
-    "agreement under crashes in f + 1 synchronous rounds: all tell all what they know",
+    "agreement despite crashes in f + 1 synchronous rounds: every node sends all values it knows to all nodes",
     floodSet,
     {
       variants: {
         bounded: {
-          summary: "nodes propose when they start, for the checker",
+          summary: "nodes propose at startup, for the checker",
           algorithm: settled(floodSet, { values }),
           ends: true,
         },
         "f-rounds": {
-          summary: "the same with f rounds, one too few: f crashes divide the nodes",
+          summary: "the same with f rounds, one too few: after f crashes the nodes can disagree",
           algorithm: settled(floodSet, { values, rounds: "f" }),
           ends: true,
         },
@@ -33,13 +33,13 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   ),
   "interactive-consistency": entry(
     consensusOfAll,
-    "every node brings a value, some lie, and all honest ones end with the same vector: N generals at once",
+    "all honest nodes agree on a vector with one value per node, despite Byzantine nodes: one broadcast per general",
     interactiveConsistency,
     {
       variants: {
-        signed: { summary: "with signed messages: any number of liars", algorithm: signedInteractiveConsistency },
+        signed: { summary: "with signed messages: any number of Byzantine nodes", algorithm: signedInteractiveConsistency },
         bounded: {
-          summary: "nodes propose when they start, for the checker",
+          summary: "nodes propose at startup, for the checker",
           algorithm: settled(interactiveConsistency, { values }),
           ends: true,
         },
@@ -56,22 +56,22 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
   ),
   lockstep: entry(
     consensusOfAll,
-    "turns of a game: all commit to their actions before any reveals its own; who cheats is convicted by a proof",
+    "turns of a game: all players commit to their actions before any reveals its own; proofs convict cheaters",
     lockstep,
     {
       variants: {
         echo: {
           summary:
-            "players show each other the commitments that they have, against different ones to different players",
+            "players exchange the commitments they received, to detect equivocation",
           algorithm: settled(lockstep, { echoes: true }),
         },
         bounded: {
-          summary: "with echoes, one turn that begins by itself and nothing asked for twice, for the checker",
+          summary: "with echoes, one automatic turn and no retries, for the checker",
           algorithm: settled(lockstep, { echoes: true, moves: ["rock", "paper"], turns: 1, resends: 0 }),
           ends: true,
         },
         "bounded-plain": {
-          summary: "the same without echoes: who says different things to different players gets its look ahead",
+          summary: "the same without echoes: an equivocating player can look ahead",
           algorithm: settled(lockstep, { moves: ["rock", "paper"], turns: 1, resends: 0 }),
           ends: true,
         },

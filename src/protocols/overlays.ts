@@ -12,7 +12,7 @@ const lookUps = ["round", "stabilize", "neighbours", "ask", "way"];
 export const overlays: Readonly<Record<string, RegistryEntry>> = {
   "super-peer-dht": entry(
     election,
-    "on a Chord ring, who is responsible for a reserved identifier serves its region",
+    "on a Chord ring, the node responsible for a reserved identifier serves its region",
     superPeerDht,
     {
       node: manyLeaders(superPeerDht),
@@ -30,7 +30,7 @@ export const overlays: Readonly<Record<string, RegistryEntry>> = {
   ),
   "super-peer-tokens": entry(
     election,
-    "tokens repel each other in space; who holds one long enough serves those around",
+    "tokens repel each other in space; a node that holds one long enough becomes a super-peer for the nodes around it",
     superPeerTokens,
     {
       node: manyLeaders(superPeerTokens),

@@ -14,7 +14,7 @@ export const services: Readonly<Record<string, RegistryEntry>> = {
       model: serviceModel(),
       variants: {
         bounded: {
-          summary: "on a log in which elections end, for the checker",
+          summary: "on a log whose elections terminate, for the checker",
           model: serviceModel(boundedRaft),
         },
       },

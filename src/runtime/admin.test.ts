@@ -142,10 +142,10 @@ describe("requests that the admin pages reject", () => {
     ["an unknown page", () => ask("/"), 404, "no such page"],
     ["an unknown method", () => ask("/status", { method: "DELETE" }), 404, "no such page"],
     ["an unknown method on a page that has others", () => ask("/faults", { method: "POST" }), 404, "no such page"],
-    ["a request that is no command", () => inquire("[]"), 400, "expected command to be an object with a type"],
-    ["a command without a body", () => command(""), 400, "expected the body to be JSON"],
+    ["a request that is not a command", () => inquire("[]"), 400, "expected command to be an object with a type"],
+    ["a command without a body", () => command(""), 400, "expected the body to be valid JSON"],
     ["a command that the protocol does not know", () => command('"unknown"'), 400, "expected a command"],
-    ["a command that is no JSON", () => command("{"), 400, "expected the body to be JSON"],
+    ["a command that is not JSON", () => command("{"), 400, "expected the body to be valid JSON"],
     [
       "a command of another content type",
       () => command("{}", { "content-type": "text/plain" }),

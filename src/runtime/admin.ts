@@ -84,7 +84,7 @@ function pages(options: AdminOptions, streams: Set<AbortController>): Hono {
     return objection === null ? next() : c.json({ error: objection }, 403);
   });
   const known = [...addReports(app, options), ...(isReadOnly ? [] : addActs(app, options, streams))];
-  app.notFound((c) => c.json({ error: `no such page; there are ${known.join(", ")}` }, 404));
+  app.notFound((c) => c.json({ error: `no such page; known pages: ${known.join(", ")}` }, 404));
   app.onError((error, c) => {
     if (error instanceof EnvironmentError) return c.json({ error: error.message }, 503);
     if (!(error instanceof UsageError)) return c.json({ error: error.message }, 500);
@@ -112,7 +112,7 @@ function addActs(app: Hono, options: AdminOptions, streams: Set<AbortController>
   app.get("/trace", (c) =>
     streams.size < MAX_TRACE_LISTENERS
       ? traceStream(c, options, streams)
-      : c.json({ error: `${MAX_TRACE_LISTENERS} listen to the trace already, and no more may` }, 503),
+      : c.json({ error: `${MAX_TRACE_LISTENERS} clients already read the trace, which is the maximum` }, 503),
   );
   app.post("/command", async (c) => {
     command(await jsonBody(c));
@@ -145,7 +145,7 @@ function tagged(body: unknown): Tagged {
  */
 function foreignCaller(c: Context, ownHost: string | null): string | null {
   const site = c.req.header("sec-fetch-site") ?? "none";
-  if (c.req.header("origin") !== undefined || site !== "none") return "the admin pages are not for web pages";
+  if (c.req.header("origin") !== undefined || site !== "none") return "the admin pages reject requests from web pages";
   if (ownHost === null) return null;
   const name = new URL(c.req.url).hostname;
   const isAddress = name === "localhost" || /^[\d.]+$/.test(name) || name.startsWith("[");

@@ -18,7 +18,7 @@ describe("a broadcast", () => {
     expect(to.wanted).toBe(false);
     to.publish({
       toJSON() {
-        throw new Error("made a line for nobody");
+        throw new Error("made a line without a reader");
       },
     });
     expect(to.listeners).toBe(0);

@@ -92,7 +92,7 @@ export class CertificateRenewal<P extends Pems> {
     const when =
       leftMs < 0 ? "has expired: it was valid" : `expires in ${Math.floor(leftMs / DAY_MS)} days: it is valid`;
     const file = files?.cert.replaceAll("{id}", String(id));
-    const text = `the certificate that this member shows to ${SHOWN_TO[use]} ${when} until ${validTo}; put a new one, and its key, in place of ${file}, which is read while the member runs`;
+    const text = `the certificate that this member shows to ${SHOWN_TO[use]} ${when} until ${validTo}; replace ${file} and its key: a running member reloads them`;
     log.once(`certificate ${use} ${leftMs < 0}`, text, {
       event: leftMs < 0 ? "certificate-expired" : "certificate-expires",
     });

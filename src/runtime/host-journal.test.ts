@@ -243,5 +243,5 @@ test("a protocol that persists a record without a replay handler is wrong", () =
   host.start();
   host.command({ type: "file", name: "a" });
   expect(fatal).toEqual([expect.any(InvariantViolation)]);
-  expect(fatal[0]?.message).toBe("filing journals “file” and has no handler that replays it");
+  expect(fatal[0]?.message).toBe("filing journals “file” but has no handler that replays it");
 });

@@ -116,7 +116,7 @@ describe("a host", () => {
     host.start();
     host.command(command);
     host.stop();
-    expect(() => host.command(command)).toThrow("expected the node to run");
+    expect(() => host.command(command)).toThrow("expected a running node");
   });
 
   test("passes events to the application after the step, so that a resulting command is a step of its own", () => {
@@ -133,7 +133,7 @@ describe("a host", () => {
 
   test("refuses to run a protocol that persists without a journal", () => {
     const kept = { ...diary(), replay: { page: () => {} } } as unknown as Protocol<Diary>;
-    expect(() => hosting(kept)).toThrow("expected a journal for diary, which keeps one, and got none");
+    expect(() => hosting(kept)).toThrow("expected a journal for diary, which keeps one, got none");
   });
 });
 

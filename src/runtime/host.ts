@@ -57,7 +57,7 @@ export const keepsJournal = (protocol: Pick<Protocol<Vocabulary>, "replay" | "sl
   slotsOf(protocol).length > 0;
 
 const noKeys = (): never => {
-  throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, and got none");
+  throw new UsageError("no-keys", "expected `signatures` for a protocol that signs, got none");
 };
 const noSignatures: Signatures = { sign: noKeys, isSigned: noKeys };
 
@@ -108,7 +108,7 @@ export class Host<V extends Vocabulary> {
     this.#open = new OpenRequests(Math.floor(this.#startedAt) * REQUESTS_PER_MS);
     const slot = options.slot ?? null;
     if (slot === null && keepsJournal(protocol))
-      throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, and got none`);
+      throw new UsageError("no-journal", `expected a journal for ${protocol.name}, which keeps one, got none`);
     this.#outbox = new Outbox(slot, (error) => this.#fail(error));
     this.#peers = [...options.peers].sort((a, b) => a - b);
     this.#options = options;
@@ -193,7 +193,7 @@ export class Host<V extends Vocabulary> {
 
   #requireCommand(command: unknown): void {
     if (this.#phase !== "running")
-      throw new UsageError("not-running", "expected the node to run, and it has not started yet or has stopped");
+      throw new UsageError("not-running", "expected a running node, but it has not started or has stopped");
     const wrong = problem(this.#commands, command, "command");
     if (wrong !== null) throw new UsageError("bad-command", wrong);
   }
@@ -483,4 +483,4 @@ export class Host<V extends Vocabulary> {
   }
 }
 
-const stopped = (): EnvironmentError => new EnvironmentError("stopped", "the node has stopped before it answered");
+const stopped = (): EnvironmentError => new EnvironmentError("stopped", "the node stopped before it answered");

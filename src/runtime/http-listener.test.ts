@@ -58,7 +58,7 @@ describe("a listener for HTTP", () => {
     const second = listener({ address: { host: "127.0.0.1", port: Number(port) } });
     await expect(second).rejects.toMatchObject({
       code: "cannot-listen",
-      message: `cannot listen on 127.0.0.1:${port} for a test: it is taken: stop what listens there or choose another`,
+      message: `cannot listen on 127.0.0.1:${port} for a test: the address is in use: stop the program that listens there, or choose another`,
     });
   });
 });

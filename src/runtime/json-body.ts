@@ -47,12 +47,12 @@ export async function jsonBody(c: Context, room: BodyRoom | null = null): Promis
   if (rounded !== null)
     throw new UsageError(
       "bad-command",
-      `expected whole numbers that a double holds, got ${rounded}: give it as a text`,
+      `expected integers that a double can represent, got ${rounded}: send it as a string`,
     );
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError("bad-command", "expected the body to be JSON, and it does not parse");
+    throw new UsageError("bad-command", "expected the body to be valid JSON");
   }
 }
 
@@ -93,7 +93,7 @@ function textOf(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new UsageError("bad-command", "expected the body to be UTF-8, and it is not");
+    throw new UsageError("bad-command", "expected the body to be valid UTF-8");
   }
 }
 
@@ -105,10 +105,10 @@ async function boundedBody(c: Context, room: BodyRoom | null): Promise<Buffer> {
   try {
     for await (const piece of (c.req.raw.body ?? []) as AsyncIterable<Uint8Array>) {
       bytes += piece.length;
-      if (bytes > maxBytes) throw new UsageError(TOO_LONG, `a body may have ${maxBytes} bytes, and no more`);
+      if (bytes > maxBytes) throw new UsageError(TOO_LONG, `expected a body of at most ${maxBytes} bytes`);
       const more = bytes > MAX_BODY_BYTES ? bytes - taken : 0;
       if (room?.take(more) === false)
-        throw new EnvironmentError("too-many-bodies", "too many long bodies are being read: send it again in a moment");
+        throw new EnvironmentError("too-many-bodies", "too many large requests are in progress: retry in a moment");
       taken += more;
       pieces.push(piece);
     }

@@ -28,7 +28,7 @@ describe("the log", () => {
     expect(lines).toEqual(["warn the queue is full, 0"]);
     vi.advanceTimersByTime(1);
     log.once("full", "the queue is full, still");
-    expect(lines.slice(1)).toEqual(["warn the queue is full, still (101 times more in the last 60 s)"]);
+    expect(lines.slice(1)).toEqual(["warn the queue is full, still (101 more times in the last 60 s)"]);
     log.once("full", "the queue is full, again");
     expect(lines).toHaveLength(2);
   });

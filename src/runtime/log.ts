@@ -60,7 +60,7 @@ export function createLog(
     }
     known.since += 1;
     if (at - known.at < REPEAT_AFTER_MS) return;
-    const span = `${known.since} times more in the last ${Math.round((at - known.at) / 1000)} s`;
+    const span = `${known.since} more times in the last ${Math.round((at - known.at) / 1000)} s`;
     say("warn", `${text} (${span})`, fields && { ...fields, times: known.since });
     said.set(key, { at, since: 0 });
   };

@@ -81,35 +81,35 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
     tally("messages_received_total", "Protocol messages received, by type.", "type", () => counts.messagesReceived),
     tally("messages_from_total", "Protocol messages received, by peer.", "peer", () => counts.messagesFrom),
     tally("messages_lost_total", "Messages that will never arrive, by reason.", "reason", () => counts.lost),
-    tally("refused_total", "Connections, frames and commands turned away, by reason.", "reason", () => counts.refused),
+    tally("refused_total", "Connections, frames and commands rejected, by reason.", "reason", () => counts.refused),
     counter("duplicates_total", "Messages received again after a reconnect, and dropped.", () => counts.duplicates),
     tally(
       "wrong_signatures_total",
-      "Values that were not signed by the node that they name, and so do not count, by the peer that sent them.",
+      "Ignored values, which were not signed by the node that they name, by sending peer.",
       "peer",
       () => counts.wrongSignatures,
     ),
     tally(
       "exposed_total",
-      "Proofs that a node lies: what it has signed no correct node signs. By the node.",
+      "Proofs that a node is Byzantine: statements that no correct node signs. By node.",
       "peer",
       () => counts.exposed,
     ),
     counter("reconnects_total", "Times a link to a peer was opened again.", () => counts.reconnects),
     counter("bytes_sent_total", "Bytes handed to sockets.", () => counts.bytesSent),
     counter("bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived),
-    counter("datagrams_sent_total", "Datagrams that were multicast, each to all members.", () => counts.datagramsSent),
-    counter("datagrams_received_total", "Datagrams of other members that were heard.", () => counts.datagramsReceived),
-    counter("datagrams_unsent_total", "Datagrams that the system did not take.", () => counts.datagramsUnsent),
+    counter("datagrams_sent_total", "Datagrams multicast to all members.", () => counts.datagramsSent),
+    counter("datagrams_received_total", "Datagrams received from other members.", () => counts.datagramsReceived),
+    counter("datagrams_unsent_total", "Datagrams that the operating system did not accept.", () => counts.datagramsUnsent),
     counter(
       "messages_incomplete_total",
-      "Messages in fragments, some of which never came.",
+      "Fragmented messages that never became complete.",
       () => counts.messagesIncomplete,
     ),
-    gauge("queued_bytes", "Bytes that wait for peers or for their acknowledgement.", gauges.queuedBytes),
-    gauge("open_links", "Peers to which a link is open.", gauges.openLinks),
+    gauge("queued_bytes", "Bytes waiting to be sent or acknowledged.", gauges.queuedBytes),
+    gauge("open_links", "Peers with an open link.", gauges.openLinks),
     {
-      ...named("certificate_days_left", "Until a certificate of this member runs out, by what it is shown to."),
+      ...named("certificate_days_left", "Time until a certificate of this member expires, by use."),
       type: "gauge",
       label: "use",
       read: () => counts.certificateDays,
@@ -122,10 +122,10 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
   return [
     counter("journal_written_bytes_total", "Bytes written to the journal.", () => journal.bytes),
     counter("journal_records_total", "Records made durable in the journal.", () => journal.records),
-    counter("journal_failures_total", "Times the journal failed: the member has stopped.", () => journal.failures),
+    counter("journal_failures_total", "Failures of the journal. The member stops.", () => journal.failures),
     durations(
       "journal_sync_seconds",
-      "How long a write to the journal took until it was durable.",
+      "Time until a write to the journal was durable.",
       () => journal.syncing,
     ),
   ];
@@ -138,25 +138,25 @@ export function serviceMetrics(
 ): readonly Metric[] {
   return [
     gauge("locks_held", "Locks that this process holds.", now.locksHeld),
-    gauge("lock_waiters", "Calls of acquire() that wait.", now.lockWaiters),
+    gauge("lock_waiters", "Waiting calls of acquire().", now.lockWaiters),
     counter("lock_acquired_total", "Locks acquired by this process.", () => locks.acquired),
-    counter("lock_released_total", "Locks that this process gave back.", () => locks.released),
+    counter("lock_released_total", "Locks released by this process.", () => locks.released),
     counter("lock_lost_total", "Locks lost while this process held them.", () => locks.lost),
     counter("lock_timeouts_total", "Calls of acquire() that ended with their timeoutMs.", () => locks.timedOut),
-    durations("lock_acquire_seconds", "How long acquire() took until it had the lock.", () => locks.acquiring),
-    gauge("leaderships_held", "Elections in which this process leads, and works.", now.leadershipsHeld),
-    counter("leadership_won_total", "Times work of lead() began.", () => leaderships.won),
-    counter("leadership_lost_total", "Leaderships lost while work of lead() ran.", () => leaderships.lost),
+    durations("lock_acquire_seconds", "Time that acquire() took to get the lock.", () => locks.acquiring),
+    gauge("leaderships_held", "Elections that this process leads with running work.", now.leadershipsHeld),
+    counter("leadership_won_total", "Times the work of lead() started.", () => leaderships.won),
+    counter("leadership_lost_total", "Leaderships lost while the work of lead() ran.", () => leaderships.lost),
     gauge("quorum", "1 if this member reaches a majority, otherwise 0.", () => Number(now.hasQuorum())),
-    gauge("members_reachable", "Members that can be heard, this one among them.", now.reachable),
+    gauge("members_reachable", "Reachable members, including this one.", now.reachable),
     gauge("peers_suspected", "Peers that are suspected of having crashed.", now.suspected),
-    gauge("state_calls_waiting", "Calls of shared state that wait for their answer.", now.stateCalls),
-    gauge("state_leader_known", "1 if this member knows who leads the log of shared state.", () =>
+    gauge("state_calls_waiting", "Calls to shared state in progress.", now.stateCalls),
+    gauge("state_leader_known", "1 if this member knows the leader of the log of shared state, otherwise 0.", () =>
       Number(now.hasLogLeader()),
     ),
     counter(
       "state_sessions_lost_total",
-      "Times this member's session of shared state ended.",
+      "Times the session of this member ended.",
       () => sessionsLost.count,
     ),
     ...logMetrics(log, now),
@@ -178,34 +178,34 @@ function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): rea
   return [
     of("log_term", "Term of the log, as this member knows it.", ({ term }) => term),
     of("log_leads", "1 if this member leads the log, otherwise 0.", ({ isLeader }) => Number(isLeader)),
-    counter("log_leader_changes_total", "Times a member began to lead the log.", () => counts.leaderChanges),
-    of("log_last_index", "Of the last entry in this member's log.", ({ lastIndex }) => lastIndex),
-    of("log_commit_index", "Of the last entry that it knows to be committed.", ({ commitIndex }) => commitIndex),
-    of("log_applied_index", "Of the last entry that it has applied.", ({ appliedIndex }) => appliedIndex),
-    of("log_entries", "Entries that no snapshot stands for yet.", ({ entries }) => entries),
+    counter("log_leader_changes_total", "Times a member became leader of the log.", () => counts.leaderChanges),
+    of("log_last_index", "Index of the last entry in the log of this member.", ({ lastIndex }) => lastIndex),
+    of("log_commit_index", "Index of the last entry known to be committed.", ({ commitIndex }) => commitIndex),
+    of("log_applied_index", "Index of the last applied entry.", ({ appliedIndex }) => appliedIndex),
+    of("log_entries", "Entries that no snapshot covers yet.", ({ entries }) => entries),
     {
-      ...named("log_follower_lag_entries", "Entries that a follower is not known to have, at the leader, by peer."),
+      ...named("log_follower_lag_entries", "Entries that a follower is not known to have, by peer. Reported by the leader."),
       type: "gauge",
       label: "peer",
       read: () => (log() ?? NO_LOG).lag,
     },
-    durations("log_commit_seconds", "From a command until it was committed and applied here.", () => counts.committing),
-    durations("log_read_seconds", "How long a linearizable read took.", () => counts.reading),
+    durations("log_commit_seconds", "Time from a command until it was committed and applied here.", () => counts.committing),
+    durations("log_read_seconds", "Duration of linearizable reads.", () => counts.reading),
     durations(
       "snapshot_seconds",
-      "How long a step of taking a snapshot, or installing one, kept it from all else.",
+      "Time that the member was blocked by one step of taking or installing a snapshot.",
       () => counts.snapshots,
     ),
-    of("snapshot_chars", "Characters of the last snapshot.", ({ snapshotChars }) => snapshotChars),
-    of("state_bytes", "Bytes of all keys, values and items that are shared.", ({ stateBytes }) => stateBytes),
-    of("state_limit_bytes", "How many bytes of them there may be.", ({ stateBytesLimit }) => stateBytesLimit),
+    of("snapshot_chars", "Size of the last snapshot, in characters.", ({ snapshotChars }) => snapshotChars),
+    of("state_bytes", "Bytes of all shared keys, values and items.", ({ stateBytes }) => stateBytes),
+    of("state_limit_bytes", "Limit on the bytes of shared keys, values and items.", ({ stateBytesLimit }) => stateBytesLimit),
     of(
       "state_undefined_bytes",
-      "Bytes of commands that wait here for replicated() to define their machines.",
+      "Bytes of commands that wait here until replicated() defines their state machines.",
       ({ undefinedBytes }) => undefinedBytes,
     ),
-    of("state_sessions", "Sessions of members and clients that the log has.", ({ sessions }) => sessions),
-    gauge("state_watches", "Watches of maps that are open at this member.", watches),
+    of("state_sessions", "Sessions of members and clients in the log.", ({ sessions }) => sessions),
+    gauge("state_watches", "Open watches of maps at this member.", watches),
   ];
 }
 
@@ -227,13 +227,13 @@ const NO_LOG: LogGauges = {
 /** Metrics of clients (processes that are not members). */
 function clientMetrics(clients: Counts["clients"]): readonly Metric[] {
   return [
-    gauge("clients_connected", "Clients that speak to this member.", () => clients.connected),
+    gauge("clients_connected", "Clients connected to this member.", () => clients.connected),
     counter("client_connections_total", "Connections of clients.", () => clients.connections),
-    counter("client_commands_total", "Commands of clients, proposed again among them.", () => clients.commands),
+    counter("client_commands_total", "Commands of clients, including repeated proposals.", () => clients.commands),
     counter("client_reads_total", "Reads of clients.", () => clients.reads),
     counter("client_requests_total", "Requests over HTTP.", () => clients.requests),
-    counter("client_refused_total", "Clients and requests that were turned away.", () => clients.refused),
-    counter("client_dropped_total", "Clients that read too slowly and were let go.", () => clients.dropped),
+    counter("client_refused_total", "Rejected clients and requests.", () => clients.refused),
+    counter("client_dropped_total", "Clients disconnected because they read too slowly.", () => clients.dropped),
   ];
 }
 
@@ -242,7 +242,7 @@ function etcdMetrics(etcd: Counts["etcd"]): readonly Metric[] {
   return [
     gauge("etcd_connections", "Connections of etcd's clients.", () => etcd.connected),
     tally("etcd_calls_total", "Calls of etcd's API, by name.", "call", () => etcd.calls),
-    gauge("etcd_calls_open", "Calls of etcd's API under way, streams among them.", () => etcd.open),
+    gauge("etcd_calls_open", "Calls of etcd's API in progress, including streams.", () => etcd.open),
     gauge("etcd_watches", "Watches of etcd's clients.", () => etcd.watches),
     tally(
       "etcd_refused_total",
@@ -281,7 +281,7 @@ const durations = (name: string, help: string, read: () => Durations): Metric =>
 });
 
 export const traceListeners = (read: () => number): Metric =>
-  gauge("trace_listeners", "Who listens to the trace.", read);
+  gauge("trace_listeners", "Clients that read the trace.", read);
 
 /**
  * Adds the metrics to a registry: all, or none if one fails.
@@ -298,7 +298,7 @@ export function register(registry: MetricRegistry, metrics: readonly Metric[]): 
       registry.registerMetric(new Registered(metric) as never);
     } catch (error) {
       remove();
-      const text = `expected registry of join() to have no metric ${metric.name}, but it refuses it: give each member of a process a registry of its own, and leave() one that has failed before its successor joins`;
+      const text = `expected registry of join() to accept the metric ${metric.name}, but it rejects it: give each member of a process its own registry, and call leave() on a failed member before its successor joins`;
       throw new UsageError("registry-taken", text, { cause: error });
     }
     taken.push(metric.name);

@@ -212,7 +212,7 @@ export async function openNode<V extends Vocabulary>(protocol: Protocol<V>, setu
   if (isKept && folder === null)
     throw new UsageError(
       "no-data-directory",
-      `expected a directory for the journal of ${protocol.name}, which must outlive its process: give dataDir to host(), or name one with --data DIR, or as "dataDir" in the config file`,
+      `expected a directory for the journal of ${protocol.name}, which must outlive its process: pass dataDir to host(), or set --data DIR or "dataDir" in the config file`,
     );
   const journal = isKept
     ? await openJournal(folder as string, {

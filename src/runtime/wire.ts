@@ -301,7 +301,7 @@ function perNodeCodec(inner: AnyCodec, maxNodes: number): AnyCodec {
   return {
     write(value, into) {
       const entries = entriesIn(value);
-      if (entries.length > maxNodes) throw tooLong("what is said of each node", entries.length, maxNodes);
+      if (entries.length > maxNodes) throw tooLong("the values by node", entries.length, maxNodes);
       into.natural(entries.length);
       for (const [node, each] of entries) {
         into.natural(node);
@@ -404,7 +404,7 @@ function evolvingCodec(variants: Readonly<Record<string, ShapeNode>>): AnyCodec 
         return { type: UNKNOWN_VARIANT };
       }
       const value = codec.read(from);
-      if (from.position !== end) throw new MalformedBytes("a value has another length than it says");
+      if (from.position !== end) throw new MalformedBytes("the length of a value differs from its declared length");
       return value;
     },
   };

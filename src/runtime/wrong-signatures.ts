@@ -9,7 +9,7 @@ export const wrongSignatures =
   (from: NodeId | null, by: NodeId): void => {
     const peer = from ?? self;
     count(counts.wrongSignatures, String(peer));
-    log.once(`wrong-signature ${peer}`, `node ${peer} sent what node ${by} has not signed: it does not count`, {
+    log.once(`wrong-signature ${peer}`, `node ${peer} sent a value that node ${by} has not signed: ignoring it`, {
       event: "wrong-signature",
       peer,
       by,

@@ -168,6 +168,6 @@ describe("a node that crashes within a step", () => {
       onEvent: () => sim.crash(1),
     });
     for (const node of [0, 1]) sim.start(node);
-    expect(() => sim.command(0, { type: "tell" })).toThrow("while a step is being taken");
+    expect(() => sim.command(0, { type: "tell" })).toThrow("during a step");
   });
 });

@@ -43,7 +43,7 @@ it("has a capacity, and accepts more once an event has left", () => {
   const pool = new PendingPool<{ state: object }>(2);
   const first = taken(pool);
   taken(pool);
-  expect(() => taken(pool)).toThrow("expected at most 2 messages and timers to be under way at a time, got more");
+  expect(() => taken(pool)).toThrow("expected at most 2 messages and timers to be pending at a time, got more");
   pool.release(first);
   expect(taken(pool)).toBe(first);
   expect(() => taken(pool)).toThrow("use fewer nodes");

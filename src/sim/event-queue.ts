@@ -203,7 +203,7 @@ export class PendingPool<V extends Vocabulary> {
     if (slot === undefined && this.slots.length >= this.most)
       throw new UsageError(
         "too-many-pending",
-        `expected at most ${this.most} messages and timers to be under way at a time, got more: use fewer nodes`,
+        `expected at most ${this.most} messages and timers to be pending at a time, got more: use fewer nodes`,
       );
     if (slot === undefined) return this.slots.push({ kind, node, number, from, id, what }) - 1;
     const pending = this.at(slot);

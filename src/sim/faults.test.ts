@@ -340,7 +340,7 @@ describe("a simulation", () => {
   it("rejects actions from within a step", () => {
     const { sim, say } = stage(2, { onEvent: (_at, node) => sim.command(node, { type: "note", note: 1 }) });
     say(0, 1, 1);
-    expect(() => sim.run()).toThrow("expected nothing to be done to a simulation while a step is being taken");
+    expect(() => sim.run()).toThrow("expected no change to a simulation during a step");
   });
 
   it("continues from a snapshot: states, journals, timers and messages in flight", () => {
@@ -371,7 +371,7 @@ describe("a simulation", () => {
 
   it("rejects a snapshot after it has begun, and one with other nodes", () => {
     const snapshot = { at: 5, nodes: [{ id: 4, state: null, journal: [], timers: [] }], inFlight: [] };
-    expect(() => stage(1).sim.adopt(snapshot)).toThrow("expected a simulation in which nothing has happened yet");
+    expect(() => stage(1).sim.adopt(snapshot)).toThrow("expected a simulation that has not run yet");
     expect(() => fresh(1).sim.adopt(snapshot)).toThrow("expected the snapshot's nodes to be 0, got [4]");
   });
 });
@@ -398,12 +398,12 @@ describe("the options of a simulation", () => {
       { byzantine: new Map([[9, "mute" as const]]) },
       "expected the nodes in byzantine of simulation() to be among 0, 1, got 9",
     ],
-    [{ delay: 5 }, 'got "delay": delayMs is meant?'],
+    [{ delay: 5 }, 'got "delay"; did you mean delayMs?'],
     [{ link: 5 }, "expected link of simulation() to be an object, got 5"],
     [{ trace: [] }, "expected trace of simulation() to be a function, got []"],
     [
       { byzantine: { 1: "mute" } },
-      'expected byzantine of simulation() to be a Map of nodes to what they do, got {"1":"mute"}',
+      'expected byzantine of simulation() to be a Map from node to behavior, got {"1":"mute"}',
     ],
     [
       { protocol: "bully" },

@@ -71,7 +71,7 @@ const rules: Rules<SimulationOptions<Vocabulary>> = {
   onEvent: callback,
   properties: oneOf("every step", "at the end"),
   draws: { wanted: "the draws of a run", accepts: (value) => value instanceof Draws },
-  byzantine: { wanted: "a Map of nodes to what they do", accepts: (value) => value instanceof Map },
+  byzantine: { wanted: "a Map from node to behavior", accepts: (value) => value instanceof Map },
 };
 
 /**

@@ -40,7 +40,7 @@ const counting: Protocol<Counting> = {
   properties: [
     {
       name: "few",
-      claim: "nobody sends over 15",
+      claim: "no node sends over 15",
       when: "always",
       holds: ({ alive, state }) => alive.every((node) => state(node).sent <= 15),
     },
@@ -156,7 +156,7 @@ describe("the simulator", () => {
   it("checks properties after every step and keeps the first violation of each", () => {
     const { sim } = run(9);
     expect(sim.violations).toHaveLength(1);
-    expect(sim.violations[0]).toMatchObject({ property: "few", claim: "nobody sends over 15" });
+    expect(sim.violations[0]).toMatchObject({ property: "few", claim: "no node sends over 15" });
   });
 
   it("drops a cancelled timer", () => {
@@ -287,7 +287,7 @@ describe("the limit of steps in a run", () => {
     happened();
     happened();
     expect(happened).toThrow(
-      "expected the run to come to rest within 2 happenings, but it goes on: say when it ends, with until in a scenario, --until on the command line or run(untilMs) in code",
+      "expected the run to become idle within 2 events, but it continues: say when it ends, with until in a scenario, --until on the command line or run(untilMs) in code",
     );
   });
 

@@ -125,7 +125,7 @@ export function patience(
     const remedy = "say when it ends, with until in a scenario, --until on the command line or run(untilMs) in code";
     throw new UsageError(
       "no-rest",
-      `expected the run to come to rest within ${most} happenings, but it goes on: ${remedy}`,
+      `expected the run to become idle within ${most} events, but it continues: ${remedy}`,
     );
   };
 }
@@ -306,7 +306,7 @@ class KernelSimulation<V extends Vocabulary> implements Simulation<V> {
   adopt(snapshot: Snapshot<V>): void {
     const { at, inFlight, idMark } = snapshot;
     if (this.now !== 0 || this.world.alive.length > 0)
-      throw new UsageError("begun", "expected a simulation in which nothing has happened yet to adopt a snapshot");
+      throw new UsageError("begun", "expected a simulation that has not run yet to load a snapshot");
     const known = snapshot.nodes.map(({ id }) => id);
     if (known.length !== this.#ids.length || known.some((id) => !this.#ids.includes(id)))
       throw new UsageError("other-nodes", unexpected("the snapshot's nodes", this.#ids.join(", "), known));

@@ -60,7 +60,7 @@ const lit: Property<Lamps> = {
 };
 const bright: Property<Lamps> = {
   name: "bright",
-  claim: "all lamps are on in the end",
+  claim: "all lamps are eventually on",
   when: "eventually",
   holds: ({ alive, state }) => alive.every((node) => state(node).lamp === "on"),
 };
@@ -135,7 +135,7 @@ it("a `sometimes` property is noticed when it comes true, and not before", () =>
 it("an `eventually` property counts when the verdict is read", () => {
   const { sim, tell } = stage([bright]);
   tell(0, "light", 1);
-  expect(sim.verdict()).toEqual([{ property: "bright", claim: "all lamps are on in the end", at: 1 }]);
+  expect(sim.verdict()).toEqual([{ property: "bright", claim: "all lamps are eventually on", at: 1 }]);
   tell(1, "light", 2);
   expect(sim.verdict()).toEqual([]);
 });

@@ -171,7 +171,7 @@ export function connectFrom(
   { machine: _machine, program: _program, members: begins = members, ...options }: ClientOptions,
 ): Promise<Client> {
   if (machine.process !== null)
-    throw new UsageError("already-running", unexpected("machine", "one without a client that runs", machine.id));
+    throw new UsageError("already-running", unexpected("machine", "one without a running client", machine.id));
   const process = machine.start();
   const { clock, timers, random } = process;
   const dial = dialOn(network.of(machine, process), process);

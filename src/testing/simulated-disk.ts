@@ -301,7 +301,7 @@ class Bytes {
 export function refusedBySystem(syscall: string, code: string): NodeJS.ErrnoException {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
-  const error = new Error(`${code}: ${syscall} failed, as the world wishes`);
+  const error = new Error(`${code}: ${syscall} failed: fault of the simulated disk`);
   Error.stackTraceLimit = stackTraceLimit;
   return Object.assign(error, { code, syscall });
 }

@@ -83,7 +83,7 @@ export class VirtualTime {
    */
   drive<T>(body: () => T | PromiseLike<T>, limitMs: number): Promise<T> {
     if (this.#drive !== null)
-      throw new UsageError("world-is-running", "expected one run of the world at a time, and one has not ended yet");
+      throw new UsageError("world-is-running", "expected one run of the world at a time, but another has not ended yet");
     return new Promise<T>((resolve, reject) => {
       const end = (settle: () => void): void => {
         if (this.#drive !== drive) return;
@@ -151,19 +151,19 @@ const LIKELY =
 const atRest = (now: number): UsageError =>
   new UsageError(
     "world-at-rest",
-    `the run has not ended, and nothing is left to happen after ${now.toFixed(1)} ms: it waits for something that is not of this world${realWork()}. Expected: ${LIKELY}`,
+    `the run has not ended, but no event is left after ${now.toFixed(1)} ms: it waits for something outside this world${realWork()}. Expected: ${LIKELY}`,
   );
 
 const tooLong = (until: number): UsageError =>
   new UsageError(
     "world-too-long",
-    `the run has not ended by ${until} ms of virtual time: it waits for something that never happens, or that is not of this world${realWork()}. Expected: ${LIKELY}; or give run() a higher limitMs`,
+    `the run has not ended by ${until} ms of virtual time: it waits for something that never happens, or that is outside this world${realWork()}. Expected: ${LIKELY}; or give run() a higher limitMs`,
   );
 
 const endless = (at: number): UsageError =>
   new UsageError(
     "world-stands-still",
-    `more than ${MAX_AT_ONE_TIME} events at ${at.toFixed(1)} ms: something repeats itself without waiting, so that time cannot go on`,
+    `more than ${MAX_AT_ONE_TIME} events at ${at.toFixed(1)} ms: something repeats without waiting, so that time cannot advance`,
   );
 
 /** Real work of Node in progress, to name the culprit: usually a timer or a file. */

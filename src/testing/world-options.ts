@@ -95,7 +95,7 @@ export function requireWorld(options: WorldOptions): void {
 
 /** @throws UsageError */
 export function requireRun(body: unknown, options: RunOptions): void {
-  may.requireRule("what run() is given", body, may.needed(runBody));
+  may.requireRule("the body of run()", body, may.needed(runBody));
   may.requireOptions("run", options, knownRun);
 }
 

@@ -175,7 +175,7 @@ export class World {
     if (member === null)
       throw new UsageError(
         "not-running",
-        `expected member ${id} to run, and it is down, or has not joined yet: await restart(${id})`,
+        `expected member ${id} to be running, but it is down or has not joined yet: await restart(${id})`,
       );
     return member;
   }
@@ -206,7 +206,7 @@ export class World {
     if (machine.run !== null)
       throw new UsageError(
         "already-running",
-        `expected member ${id} to be down, and it runs: kill(${id}) or crash(${id}) first`,
+        `expected member ${id} to be down, but it is running: kill(${id}) or crash(${id}) first`,
       );
     this.note(`node ${id} starts`);
     return machine.start().joined;
@@ -285,7 +285,7 @@ export class World {
   wipe(id: NodeId): void {
     const machine = this.#machine(id);
     if (machine.run !== null)
-      throw new UsageError("already-running", `expected member ${id} to be down, and it runs: crash(${id}) first`);
+      throw new UsageError("already-running", `expected member ${id} to be down, but it is running: crash(${id}) first`);
     this.note(`node ${id} loses its disk`);
     machine.disk.wipe();
   }
@@ -299,8 +299,8 @@ export class World {
     const machines = members.map((id) => this.#machine(id));
     const running = machines.find(({ run }) => run !== null);
     if (running !== undefined)
-      throw new UsageError("already-running", `expected member ${running.id} to be down, and it runs: crash it first`);
-    this.note(`nodes ${members.join(", ")} are to be a new cluster`);
+      throw new UsageError("already-running", `expected member ${running.id} to be down, but it is running: crash it first`);
+    this.note(`nodes ${members.join(", ")} will found a new cluster`);
     this.#founders = idsOf(members);
     const cluster = this.#clusterName;
     let made: NewCluster | null = null;
@@ -321,7 +321,7 @@ export class World {
   }
 
   resume(id: NodeId): void {
-    this.note(`node ${id} goes on`);
+    this.note(`node ${id} resumes`);
     this.#anyMachine(id).process?.resume();
   }
 
@@ -460,7 +460,7 @@ export class World {
   /** A running member other than the given one. */
   #anybody(but?: NodeId): Member {
     const id = this.members.find((each) => each !== but && this.isUp(each) && !this.member(each).signal.aborted);
-    if (id === undefined) throw new UsageError("not-running", "expected a member that runs, and none does");
+    if (id === undefined) throw new UsageError("not-running", "expected a running member, got none");
     return this.member(id);
   }
 
@@ -482,7 +482,7 @@ function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
   if (isSound && new Set(ids).size === ids.length) return ids;
   throw new UsageError(
     "bad-option",
-    unexpected("members", "how many there are, or their ids without repetition", members),
+    unexpected("members", "their number, or a list of distinct ids", members),
   );
 }
 

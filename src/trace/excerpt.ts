@@ -72,7 +72,7 @@ function requireSense({ from, to, hide = [] }: Selection, entries: readonly Trac
   const names = new Set(entries.flatMap((entry) => (hide.length === 0 ? [] : namesIn(entry))));
   const stray = hide.find((name) => !names.has(name));
   if (stray !== undefined)
-    refuse("what is hidden", `a message, timer or event of the trace: ${[...names].join(", ")}`, stray);
+    refuse("the hidden type", `a message, timer or event of the trace: ${[...names].join(", ")}`, stray);
   const times = entries.map(({ at }) => at - origin);
   const [first, last] = [Math.min, Math.max].map((least) => times.reduce((a, b) => least(a, b), times[0] ?? 0)) as [
     number,

@@ -54,11 +54,11 @@ const headerFields: { readonly [K in keyof Required<TraceHeader>]: Field } = {
   nodes: ids,
   seed: orNull(finite),
   byzantine: {
-    expected: "an object from node to behaviour, or absent",
+    expected: "an object from node to behavior, or absent",
     holds: (value) => value === undefined || (isObject(value) && Object.keys(value).every(isId)),
   },
   states: {
-    expected: "an object from node to what of its state differs, or absent",
+    expected: "an object from node to the part of its state that differs, or absent",
     holds: (value) =>
       value === undefined ||
       (isObject(value) && Object.keys(value).every(isId) && Object.values(value).every(isObject)),

@@ -81,7 +81,7 @@ export class Histories<V extends Vocabulary> {
 
   #shown(property: Property<V>): Property<V> {
     const place = this.#kept.indexOf(property.history as History<V, unknown>);
-    if (place < 0) throw new InvariantViolation("unknown-history", `nothing is remembered for "${property.name}"`);
+    if (place < 0) throw new InvariantViolation("unknown-history", `no history is kept for "${property.name}"`);
     let last: World<StateOf<V>> | null = null;
     let own: World<StateOf<V>> | null = null;
     /** A driver has only one world. */

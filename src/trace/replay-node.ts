@@ -119,7 +119,7 @@ export class ReplayedNode<V extends Vocabulary> {
       if (isBeginning) mergeInto(this.state, this.#given.differing); // As in a scenario, after the start.
       return left;
     } catch (error) {
-      return error instanceof Mismatch ? error.message : `the handlers refuse it: ${(error as Error).message}`;
+      return error instanceof Mismatch ? error.message : `the handlers reject it: ${(error as Error).message}`;
     }
   }
 
@@ -203,7 +203,7 @@ export class ReplayedNode<V extends Vocabulary> {
   }
 
   #expire(timer: TimerOf<V>): void {
-    if (!this.timers.delete(timer)) throw new Mismatch(`the timer ${timer} runs out, but nobody has set it`);
+    if (!this.timers.delete(timer)) throw new Mismatch(`the timer ${timer} expires, but it was not set`);
   }
 
   #compare({ sends, events, replies, view, cut }: RecordedStep<V>, deeds: readonly Deed<V>[]): Sending<V>[] {

@@ -118,10 +118,10 @@ describe("rejects a recording of something else", () => {
   it("a timeout of a timer that was not set, and a message that the protocol does not have", () => {
     const last = entries.at(-1) as TraceEntry;
     expect(doubtOf([...entries, { at: last.at, node: 0, kind: "timeout", timer: "answer" }])[2]).toBe(
-      "the timer answer runs out, but nobody has set it",
+      "the timer answer expires, but it was not set",
     );
     expect(doubtOf([...entries, { at: last.at, node: 0, kind: "command", command: { type: "dance" } }])[2]).toBe(
-      'the handlers refuse it: bully has no command handler for "dance"',
+      'the handlers reject it: bully has no command handler for "dance"',
     );
   });
 
@@ -286,13 +286,13 @@ const dice: Protocol<Dice> = {
     },
     {
       name: "three",
-      claim: "somebody has three",
+      claim: "some node has three",
       when: "sometimes",
       holds: ({ alive, state }) => alive.some((node) => state(node).sum === 3),
     },
     {
       name: "on",
-      claim: "whoever begins comes to seven",
+      claim: "a node that begins reaches seven",
       when: "leadsTo",
       given: ({ state }, node: NodeId) => state(node).sum > 0,
       holds: ({ state }, node: NodeId) => state(node).sum > 6,

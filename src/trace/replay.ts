@@ -154,7 +154,7 @@ export class Replaying<V extends Vocabulary> {
       const needsNobody = kind === "fault" || (kind === "lost" && entry.to === node);
       if (begun.has(node) || needsNobody) continue;
       begun.add(node);
-      if (kind !== "start") this.#lose(index, node, "begins in the middle", `nothing tells how node ${node} came here`);
+      if (kind !== "start") this.#lose(index, node, "begins in the middle", `the recording does not have the earlier steps of node ${node}`);
     }
     this.#count();
   }
@@ -223,7 +223,7 @@ export class Replaying<V extends Vocabulary> {
         unheard.entry,
         id,
         "gap",
-        `node ${unheard.by} has a message of it that it is not recorded to have sent`,
+        `node ${unheard.by} received a message from it, but the recording does not have the send`,
       );
     if (entry.kind === "receive") this.#receive(index, id, entry.id, entry.from);
     const recorded = this.#recording.steps.get(index);
@@ -259,7 +259,7 @@ export class Replaying<V extends Vocabulary> {
   }
 
   #refuse(index: number, { id, canStart }: ReplayedNode<V>, { kind }: TraceEntry<V>): void {
-    if (!canStart) return this.#lose(index, id, "gap", "nobody knows what its journal holds when it starts again");
+    if (!canStart) return this.#lose(index, id, "gap", "the content of its journal at the restart is unknown");
     this.#lose(index, id, "mismatch", `it does not run, but the recording has a ${kind} of it`);
   }
 

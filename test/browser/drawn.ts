@@ -1,4 +1,4 @@
-/** What the canvas of a page shows: the geometry that it was painted from, which its element carries. */
+/** The contents of a page's canvas: the geometry that was painted, which the element carries. */
 import type { Page } from "playwright-core";
 
 export interface Drawn {
@@ -10,15 +10,15 @@ export interface Drawn {
     readonly lost: boolean;
   }[];
   readonly marks: readonly { readonly shape: string; readonly node: number; readonly label: string }[];
-  /** What is held back, in words. */
+  /** Held-back messages, as text. */
   readonly held: readonly string[];
-  /** What was wrong with the network, in words. */
+  /** Network faults, as text. */
   readonly network: readonly string[];
-  /** What nodes were in: the critical section, a term of leadership. */
+  /** States of nodes: the critical section, a term of leadership. */
   readonly states: readonly { readonly kind: string; readonly words: string }[];
-  /** What is written. */
+  /** The texts. */
   readonly words: readonly string[];
-  /** Of all messages in the window, those that are drawn and those that lie below them. */
+  /** The messages in the window that are drawn, and those below it. */
   readonly count: number;
 }
 

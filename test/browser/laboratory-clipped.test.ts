@@ -11,7 +11,7 @@ import { tours } from "../../studio/src/laboratory/tours/tours.ts";
 import { noBrowser } from "./chromium.ts";
 import { calm, laboratoryForTests, settled } from "./laboratory-under-test.ts";
 
-/** Keeps the corners of each text on each canvas since it was cleared, as only pixels remain of it. */
+/** Records the corners of each text on each canvas since it was cleared, because afterwards only pixels remain. */
 const NOTING_TEXT = `
   window.written = new Map();
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
@@ -29,7 +29,7 @@ const NOTING_TEXT = `
   };
 `;
 
-/** Text of pictures that reaches over their edge by more than a pixel, and elements whose content is wider than they are. */
+/** Text of pictures that extends beyond their edge by more than a pixel, and elements whose content is wider than they are. */
 const CLIPPED = `(() => {
   const cut = [];
   for (const [canvas, texts] of window.written) {
@@ -55,10 +55,10 @@ const CLIPPED = `(() => {
   return cut;
 })()`;
 
-describe.skipIf(noBrowser !== null)("the laboratory cuts no text off", () => {
+describe.skipIf(noBrowser !== null)("the laboratory cuts off no text", () => {
   const laboratory = laboratoryForTests();
 
-  /** One page, as a reader goes from place to place. */
+  /** One page that goes from place to place, as a reader does. */
   async function walked(places: readonly string[], arrived: (page: Page, place: string) => Promise<unknown>) {
     await laboratory.context.addInitScript(NOTING_TEXT);
     const page = await laboratory.open("#/gallery");

@@ -1,5 +1,5 @@
 /**
- * A real cluster whose leader is killed, as the laboratory shows its recording, and what would have been otherwise.
+ * A real cluster whose leader is killed, its recording in the laboratory, and an alternative continuation.
  *
  * @module-tag long
  */
@@ -19,7 +19,10 @@ const folder = mkdtempSync(join(tmpdir(), "coterie-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(endAll);
 
-/** Three members: a link is cut, messages are delayed, one is paused, all for a while. Then the leader, node 2, is killed, and node 1 takes over. */
+/**
+ * Three members: a link is cut, messages are delayed, one is paused, all for a while. Then the leader, node 2, is killed, and
+ * node 1 takes over.
+ */
 async function failover(file: string): Promise<void> {
   const cluster = await ClusterUnderTest.up("--protocol", "bully", "--nodes", "3", "--record", file);
   await cluster.agreed(2, [0, 1, 2]);
@@ -51,7 +54,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
   const laboratory = laboratoryForTests();
   const node = new TestedLaboratory();
 
-  /** The last step as the page and as Node have it. */
+  /** The last step according to the page and to Node. */
   async function expectEnd(page: Page, sentence: string): Promise<void> {
     await page.getByRole("button", { name: "To the end" }).click();
     await settled(page);
@@ -64,7 +67,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     expect(rows).toEqual(run.steps.slice(-rows.length).map(({ lines }) => lines.join("; ")));
   }
 
-  test("is opened, and forked before its leader was killed: it leads on, and another crashes", async () => {
+  test("is opened, and forked before its leader was killed: the leader continues, and another node crashes", async () => {
     const file = join(folder, "failover.jsonl");
     await failover(file);
     await node.open("failover.jsonl", readFileSync(file, "utf8"));
@@ -84,7 +87,7 @@ describe.skipIf(noBrowser !== null)("a recording of a real cluster", () => {
     expect(drawing.lives.some((life) => life.node === 2 && life.condition === "down" && life.to === null)).toBe(true);
     const killed = steps.findIndex((step) => step.node === 2 && step.lines.includes("crashes"));
     const row = page.locator(`tr[data-row="${killed}"] button`);
-    // The table is that around the cursor.
+    // The table shows the events around the cursor.
     for (let presses = 0; presses < steps.length && (await row.count()) === 0; presses++)
       await page.keyboard.press("ArrowLeft");
     await row.click();

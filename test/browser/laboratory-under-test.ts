@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
   ".json": "application/json",
 };
 
-/** A host of files that knows nothing of Coterie, which stand under a path of their own. @returns the address of `first` */
+/** A plain host for files under a path of their own. @returns the address of `first` */
 export async function staticHost(
   folder = STUDIO,
   first = "laboratory.html",
@@ -38,15 +38,15 @@ export async function staticHost(
   return { url: `http://127.0.0.1:${port}/some/where/${first}`, server };
 }
 
-/** The run is made and its first state is there. */
+/** The run is computed and its first state is there. */
 export const ready = (page: Page): Promise<unknown> =>
   page.waitForSelector('[data-testid="state-0"], [data-testid="state-1"]');
 
-/** Nothing is being made: no run, no comparison, no check. */
+/** No run, comparison or check is in progress. */
 export const calm = (page: Page): Promise<unknown> =>
   page.waitForFunction(`document.querySelector('[aria-busy="true"]') === null`);
 
-/** No other run is being made, and the state at the cursor is shown, which a worker computes, and not that of where the cursor was before. On Run, Compare and tours. */
+/** No run is being computed, and the worker's state for the current cursor is shown. On Run, Compare and tours. */
 export const settled = (page: Page): Promise<unknown> =>
   page.waitForFunction(`(() => {
     if (document.querySelector('[aria-busy="true"]') !== null) return false;
@@ -54,7 +54,7 @@ export const settled = (page: Page): Promise<unknown> =>
     return cursor !== null && cursor.dataset.step === shown?.dataset.step;
   })()`);
 
-/** Read in the page: what the browser's own process knows of the address may be older. */
+/** Read in the page, because the browser's own process may have an older address. */
 export const hashOf = (page: Page): Promise<string> => page.evaluate<string>("location.hash");
 
 export const headline = (page: Page): Promise<string> => page.getByTestId("headline").innerText();
@@ -64,12 +64,12 @@ export const stepOf = async (page: Page): Promise<number> =>
 
 export interface Laboratory {
   readonly browser: Browser;
-  /** Anew for each test. */
+  /** New for each test. */
   readonly context: BrowserContext;
   readonly url: string;
-  /** Of pages, while a test runs; there may be none at its end. */
+  /** Errors of pages while a test runs. The test fails if there are any at its end. */
   readonly complaints: string[];
-  /** @param place such as `#/run`, after the address of the page. */
+  /** @param place such as `#/run`, after the address of the page */
   open(place?: string): Promise<Page>;
 }
 

@@ -33,7 +33,7 @@ async function build(): Promise<string> {
 interface Link {
   readonly from: string;
   readonly href: string;
-  /** The file that it leads to, from the root of the site. */
+  /** The linked file, from the root of the site. */
   readonly to: string;
   readonly hash: string;
 }
@@ -125,10 +125,10 @@ describe.skipIf(noBrowser !== null)("the documentation site", () => {
     const run = page.frameLocator(".live-run iframe");
     await run.getByTestId("headline").waitFor();
     // The frame is as high as its content: nothing scrolls inside the page.
-    await page.waitForFunction(() => {
+    await page.waitForFunction(`(() => {
       const inner = document.querySelector("iframe")?.contentDocument?.documentElement;
       return inner !== undefined && inner.scrollHeight <= inner.clientHeight + 1;
-    });
+    })()`);
     await page.getByRole("button", { name: "Show the picture" }).click();
     expect(await page.locator(".live-run iframe").count()).toBe(0);
     await page.keyboard.press("/");
@@ -142,8 +142,22 @@ describe.skipIf(noBrowser !== null)("the documentation site", () => {
     await page.locator("iframe").scrollIntoViewIfNeeded();
     await run.getByTestId("headline").waitFor();
     await page.getByRole("switch").first().click();
-    const dark = await page.evaluate(() => document.documentElement.classList.contains("dark"));
+    const dark = await page.evaluate<boolean>(`document.documentElement.classList.contains("dark")`);
     await expect.poll(() => run.locator("html").getAttribute("data-theme")).toBe(dark ? "dark" : "light");
+  });
+
+  test("prints first paint and bytes", async () => {
+    for (const path of ["index.html", "guide/mutex.html", "learn/protocols/raft.html"]) {
+      const page = await open(path);
+      await page.waitForSelector("#VPContent");
+      const [paint, bytes] = await page.evaluate<[number, number]>(`[
+        performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN,
+        performance.getEntries().reduce((sum, { encodedBodySize = 0 }) => sum + encodedBodySize, 0),
+      ]`);
+      expect(bytes).toBeGreaterThan(10_000);
+      process.stdout.write(`${path}: first paint after ${Math.round(paint)} ms, ${Math.round(bytes / 1_000)} KB\n`);
+      await page.close();
+    }
   });
 
   const looked = ["index.html", "guide/mutex.html", "learn/protocols/raft.html", "reference/errors.html", "404.html"];

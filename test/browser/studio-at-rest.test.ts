@@ -1,7 +1,7 @@
 /**
- * How much the page draws, counted in elements: at rest and in a burst it stays small, however much is said. What it is fed
- * comes from the simulator, and its clock goes on only where a test lets it, so it is the same in every run; nothing depends on
- * how fast the machine is.
+ * The work that the page does, counted in elements: it stays small when idle and in a burst, no matter how many messages arrive.
+ * Its input comes from the simulator, and tests advance its clock, so it is the same in every run and independent of the speed of
+ * the machine.
  *
  * @module-tag long
  */
@@ -22,12 +22,12 @@ type Options = SimulationOptions<{ state: object; command: { type: string } }>;
 const NODES = [0, 1, 2, 3, 4];
 const BUILT = fileURLToPath(new URL("../../dist/studio", import.meta.url));
 const CHUNK_MS = 50;
-/** The clock of the page, which goes on while the page loads, stands still from then on. */
+/** The clock of the page runs while the page loads, and stops then. */
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** Of the cluster's clock; virtual time begins here. */
+/** On the cluster's clock. Virtual time begins here. */
 const BEGIN = Date.UTC(2026, 0, 1);
 
-/** What happens in `forMs`, with so many commands to each node at `sendsAt`. */
+/** The events in `forMs`, with `sends` commands to each node at `sendsAt`. */
 function traceOf(protocol: string, forMs: number, sends: number, sendsAt: number): TraceEntry[] {
   const entries: TraceEntry[] = [];
   const { model, family } = protocolNamed(protocol);
@@ -79,10 +79,10 @@ interface Counts {
   readonly most: number;
   /** In one frame. */
   readonly mostLinesAdded: number;
-  /** Frames in which the diagram, the log or the words of the page changed, and those with more than one of them. */
+  /** Frames that changed the diagram, the log or the text of the page, and those that changed more than one of them. */
   readonly frames: number;
   readonly crowdedFrames: number;
-  /** Where the diagram stood, in pixels. */
+  /** The positions of the diagram, in pixels. */
   readonly shifts: readonly number[];
 }
 
@@ -121,7 +121,7 @@ const COUNTING = `
   }).observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["style", "d"] });
 `;
 
-describe.skipIf(noBrowser !== null)("what the studio draws", () => {
+describe.skipIf(noBrowser !== null)("the elements that the studio draws", () => {
   let browser: Browser;
   let page: Page;
   beforeAll(async () => {
@@ -133,7 +133,7 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
 
   const feed = (event: FeedEvent) => page.evaluate(`window.feed(${JSON.stringify(event)})`);
 
-  /** Opens the page with all before `fromMs`, then feeds it the rest as a server would, and counts meanwhile. */
+  /** Opens the page with all entries before `fromMs`, then feeds it the rest as a server would, and counts meanwhile. */
   async function counted(
     protocol: string,
     entries: readonly TraceEntry[],
@@ -168,7 +168,7 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
     return page.evaluate<Counts>("window.counts");
   }
 
-  test("epoch-bully at rest: renewals and confirmations are folded, and nothing is added for them", async () => {
+  test("epoch-bully when idle: renewals and confirmations are folded, and add no elements", async () => {
     const entries = traceOf("epoch-bully", 24_000, 0, 0);
     const renewals = entries.filter(({ at, kind }) => kind === "send" && at >= BEGIN + 20_000);
     expect(renewals.length).toBeGreaterThan(300);
@@ -178,30 +178,30 @@ describe.skipIf(noBrowser !== null)("what the studio draws", () => {
     expect(added).toBeLessThan(renewals.length / 4);
   });
 
-  test("the diagram moves by whole pixels, so between them nothing is drawn", async () => {
+  test("the diagram moves by whole pixels, so it draws nothing between them", async () => {
     const { shifts } = await counted("epoch-bully", traceOf("epoch-bully", 4_000, 0, 0), 2_000, "True time");
     expect(new Set(shifts).size).toBeGreaterThan(3);
     expect(shifts.filter((px) => !Number.isInteger(px))).toEqual([]);
   });
 
-  test("isis in a burst of 300: a bounded number of elements, whatever is said", async () => {
+  test("isis in a burst of 300: a bounded number of elements for any number of messages", async () => {
     const entries = traceOf("isis", 6_000, 60, 1_000);
     expect(entries.length).toBeGreaterThan(5_000);
     const { most, mostLinesAdded, frames, crowdedFrames } = await counted("isis", entries, 500);
     expect(most).toBeGreaterThan(200);
     expect(most).toBeLessThan(1_000);
-    // Messages and marks are on the canvas: elements are only those few that are touched.
+    // Messages and marks are on the canvas. Only the few selected ones are elements.
     expect(await page.locator(".message").count()).toBeLessThanOrEqual(3);
     const picture = await drawn(page);
     expect(picture?.messages.length).toBeGreaterThan(0);
     expect(picture?.messages.length).toBeLessThanOrEqual(700);
     expect(picture?.marks.length).toBeLessThanOrEqual(400);
-    // Of the log no more is drawn at a time than can be seen, and no frame has two large pieces of work.
+    // Only visible lines of the log are drawn, and no frame does two large pieces of work.
     expect(mostLinesAdded).toBeGreaterThan(0);
     expect(mostLinesAdded).toBeLessThanOrEqual(16);
     expect(frames).toBeGreaterThan(3);
     expect(crowdedFrames).toBe(0);
-    // What was left out follows once nothing more pours in.
+    // The omitted lines follow once the burst has ended.
     await page.clock.runFor(2_000);
     expect(await page.locator("li[data-topic]").count()).toBe(60);
   });

@@ -1,6 +1,6 @@
 /**
- * The first commands of docs/verify/checking.md, and those of pages that warn of a verdict, are run as they stand: what stands behind # is
- * what they find. Searches that look at some runs only, wherever they are cited, have to reach what they speak of.
+ * Runs the first commands of docs/verify/checking.md, and the commands of pages that warn of a verdict, as printed. The result
+ * must match the comment behind #. Cited searches that explore only some runs must reach the states they are about.
  *
  * @module-tag long
  */
@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { coterie } from "./run-here.ts";
 
-/** The commands of a page's blocks that say what comes of them, each with that word. */
+/** The commands of a page's code blocks with a verdict in their comment, each with that verdict. */
 function linesOf(file: string): [string, string][] {
   const page = readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
   const blocks = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block).join("");
@@ -44,16 +44,19 @@ test.each(lines)("coterie %s: %s", async (words, verdict) => {
 const root = new URL("../../", import.meta.url);
 
 const pages = readdirSync(new URL("docs", root), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".md") && !file.includes("assumptions")) // Its test runs each of its commands, and what it does not find it calls "?".
+  .filter((file) => file.endsWith(".md") && !file.includes("assumptions")) // Its own test runs its commands.
   .map((file) => `docs/${file}`)
   .sort();
 
-/** Every `coterie check` of README and docs that some runs only are looked at in, cut down: what that reaches the whole does. */
+/**
+ * Every cited `coterie check` that explores only some runs, shortened. If the short search reaches a state, so does the whole
+ * one.
+ */
 const bounded = ["README.md", ...pages].flatMap((page) =>
   [
     ...readFileSync(new URL(page, root), "utf8").matchAll(/coterie (check [^`#\n]*)(?:# *(unknown|violated))?/g),
   ].flatMap(([, words = "", cited]) => {
-    if (cited === "violated") return []; // What is violated was reached.
+    if (cited === "violated") return []; // A violation was reached.
     const isRandom = /--strategy (random|pct|swarm)/.test(words);
     if (cited === undefined && !isRandom && !/--max-/.test(words)) return [];
     const less = isRandom
@@ -68,7 +71,7 @@ const bounded = ["README.md", ...pages].flatMap((page) =>
 
 test("pages cite bounded searches", () => expect(bounded.length).toBeGreaterThanOrEqual(3));
 
-test.each(bounded)("%s: what coterie %s speaks of is reached", async (_page, words) => {
+test.each(bounded)("%s: coterie %s reaches the states it is about", async (_page, words) => {
   const args = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
   const { stdout } = await coterie(...args, "--json");
   const { verdict, reached } = JSON.parse(stdout);

@@ -1,4 +1,4 @@
-/** A count that a page prints behind a command is what that command finds: states that were visited, or steps to a violation. */
+/** A count behind a command on a page is the command's result: visited states, or steps to a violation. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ const printed: readonly Printed[] = pages.flatMap((page) => {
   }));
 });
 
-/** From here on a search takes minutes: these counts were printed by the commands, and are not repeated here. */
+/** Larger searches take minutes: their counts were printed by the commands, and are not repeated here. */
 const MAX_STATES = 200_000;
 const MANY_STATES = 10_000;
 

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 import { freePorts } from "../network/free-ports.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** From there no package can be loaded but @noble/hashes, which has no dependencies. */
+/** From there only the package @noble/hashes can be loaded, which has no dependencies. */
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-import-"));
 const installed = join(elsewhere, "node_modules", "coterie");
 cpSync(join(ROOT, "dist"), join(installed, "dist"), { recursive: true });

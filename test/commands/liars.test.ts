@@ -1,4 +1,4 @@
-/** Which words `--byzantine` takes on real processes. */
+/** The values of `--byzantine` on real processes. */
 import { expect, test } from "vitest";
 import { coterie } from "./run-here.ts";
 
@@ -12,7 +12,7 @@ test.each([
     "expected --byzantine to be one of mute, equivocate,",
   ],
   [["node", "--config", "x", "--id", "1", "--seed", "1"], "expected --byzantine with --seed"],
-])("%j is refused", async (words, why) => {
+])("%j is rejected", async (words, why) => {
   const { code, stderr } = await coterie(...words);
   expect(stderr).toContain(why);
   expect(code).toBe(2);

@@ -1,4 +1,4 @@
-/** `coterie new`: what it writes runs, passes its own tests and fits into the repository; what it cannot write it refuses. */
+/** `coterie new`: its files run, pass their own tests and fit into the repository. It rejects impossible requests. */
 import { execFile } from "node:child_process";
 import {
   cpSync,
@@ -30,7 +30,7 @@ afterAll(() => {
   rmSync(own, { recursive: true, force: true });
 });
 
-/** What a command printed; what it said is in the error if it fails. */
+/** The output of a command. If it fails, the error contains it. */
 async function run(cwd: string, ...words: string[]): Promise<string> {
   const [program = "", ...args] = words;
   const env = { ...process.env, CI: "1", VITEST: "", NO_COLOR: "1" };
@@ -48,7 +48,7 @@ const nameOf = (family: string): string => `fresh-${family}`;
 
 const spoken = ["--title", "Fresh & Lock", "--summary", "one lock, always fresh", "--scenario", "two-wait"];
 
-/** What was said stands wherever it belongs, and no list has anything left to fill in but what the header says. */
+/** Checks that the given texts appear in every place, and that lists have no gaps except the texts of the header. */
 function holdsWords(root: string): void {
   const text = (path: string): string => readFileSync(join(root, path), "utf8");
   expect(text("src/protocols/mutex/fresh-mutex.ts")).toContain(" * Fresh & Lock: one lock, always fresh.\n");
@@ -89,7 +89,7 @@ describe("coterie new", () => {
     await run(copy, tool("vitest"), "run", "--project", "unit", ...ownTests, ...around);
     for (const family of families) {
       if (family !== "membership") {
-        // Failure detectors have no end: of them the checker says `unknown`.
+        // Failure detectors never end, so the checker reports `unknown` for them.
         const check = await run(
           copy,
           process.execPath,
@@ -125,7 +125,7 @@ describe("coterie new", () => {
     await run(own, tool("vitest"), "run", "--root", own);
   });
 
-  test("--out writes the algorithm, its test and its log, and refuses to write them again", async () => {
+  test("--out writes the algorithm, its test and its log, and does not overwrite them", async () => {
     const out = join(elsewhere, "here");
     const { code, stdout } = await coterie("new", "election", "my-election", "--out", out);
     expect(code).toBe(0);
@@ -163,14 +163,14 @@ describe("coterie new", () => {
       'expected --summary to be one line without */, got "a */ b"',
     ],
     [["mutex", "fresh", "--out", "package.json"], "expected the folder to be writable"],
-  ])("%j is refused, and nothing is written", async (words, sentence) => {
+  ])("%j is rejected, and nothing is written", async (words, sentence) => {
     const { code, stderr } = await coterie("new", ...words);
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(sentence);
     expect(existsSync(join(ROOT, "src/protocols/mutex/bully.ts"))).toBe(false);
   });
 
-  test("outside of a checkout it says where else it can write", async () => {
+  test("outside of a checkout it suggests where else it can write", async () => {
     const { code, stderr } = (await promisify(execFile)(process.execPath, [CLI, "new", "mutex", "x"], {
       cwd: elsewhere,
     }).catch((error: unknown) => error)) as { code: number; stderr: string };

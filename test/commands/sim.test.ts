@@ -1,4 +1,4 @@
-/** `coterie sim` and `coterie protocols`: what they print, and how they end. */
+/** `coterie sim` and `coterie protocols`: their output, and their exit codes. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ describe("coterie sim PROTOCOL", () => {
     });
   });
 
-  test("tells people the same", async () => {
+  test("prints the same for people", async () => {
     const { code, stdout } = await coterie("sim", "chang-roberts", "--ring", "1,15,9,4,3,17,24", "--call", "1");
     expect(code).toBe(0);
     expect(stdout).toContain("20: 13 election, 7 elected");
@@ -47,7 +47,7 @@ describe("coterie sim PROTOCOL", () => {
     expect(Math.max(...stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  test("a violated property: exit code 1, and which", async () => {
+  test("a violated property: exit code 1, and its name", async () => {
     const { code, value, stderr } = await json("ricart-agrawala", "--nodes", "3", "--crash", "2", "--request", "0");
     expect(code).toBe(1);
     expect(value.properties).toContainEqual({ name: "ME2 liveness", verdict: "violated" });
@@ -67,7 +67,7 @@ describe("coterie sim PROTOCOL", () => {
     expect([again.code, again.stdout]).toEqual([1, expect.stringContaining("✗ E1 safety") as string]);
   });
 
-  test("keeps its trace, and goes on from it otherwise", async () => {
+  test("saves its trace, and continues from it differently", async () => {
     const file = join(folder, "run.jsonl");
     await coterie("sim", "bully", "--variant", "monitored", "--started", "--until", "3000", "--trace", file);
     const { header, entries } = readTrace(readFileSync(file, "utf8"));
@@ -93,21 +93,25 @@ describe("coterie sim PROTOCOL", () => {
     ["bully --for 5", "expected --for to be absent without --from"],
     ["", "expected a protocol, a scenario file or --from"],
     ["none.yaml", 'expected the scenario to be a readable file, got "none.yaml" (ENOENT)'],
-  ])("coterie sim %s is refused", async (words, sentence) => {
+  ])("coterie sim %s is rejected", async (words, sentence) => {
     const { code, stdout, stderr } = await coterie("sim", ...words.split(" ").filter((word) => word !== ""));
     expect([code, stdout, stderr]).toEqual([2, "", `coterie: ${sentence}\n`]);
   });
 });
 
 describe("coterie sim FILE", () => {
-  test("says what was expected and what came", async () => {
+  test("prints the expected and the actual result", async () => {
     const { code, value } = await json(scenario("bully-b-next-crashes-too"));
     expect(code).toBe(0);
-    expect(value).toMatchObject({ scenario: "Bully (b): the next-highest node crashes too", protocol: "bully", nodes: 8 });
+    expect(value).toMatchObject({
+      scenario: "Bully (b): the next-highest node crashes too",
+      protocol: "bully",
+      nodes: 8,
+    });
     expect(value.expectations).toContainEqual({ what: "leader", expected: 5, actual: 5, passed: true });
   });
 
-  test("under another protocol that it names, with messages called by their names in the report and in the picture", async () => {
+  test("under another named protocol, with the messages' names in the report and in the picture", async () => {
     const file = scenario("order-demonstration");
     const { code, value } = await json(file, "--protocol", "isis");
     expect(code).toBe(0);
@@ -129,7 +133,7 @@ describe("coterie sim FILE", () => {
     expect(twice.stderr).toContain('expected --protocol to be absent with a protocol, got "isis"');
   });
 
-  test("a break that is expected is no failure, one that is not is", async () => {
+  test("an expected violation is not a failure, an unexpected one is", async () => {
     const text = readFileSync(scenario("bully-broken-by-recovery"), "utf8");
     expect((await coterie("sim", scenario("bully-broken-by-recovery"))).code).toBe(0);
     const file = join(folder, "broken.yaml");
@@ -152,7 +156,7 @@ describe("coterie sim FILE", () => {
     );
   });
 
-  test("a mistake that comes up only in the run is too", async () => {
+  test("so is a mistake that shows only in the run", async () => {
     const file = join(folder, "twice.yaml");
     writeFileSync(file, "name: x\nprotocol: bully\nnodes: 3\nsteps:\n  - crash: 2\n  - crash: 2\n");
     const { code, stderr } = await coterie("sim", file);
@@ -163,7 +167,7 @@ describe("coterie sim FILE", () => {
   });
 });
 
-test("a file that cannot be written is refused before the run", async () => {
+test("a file that cannot be written is rejected before the run", async () => {
   for (const option of ["--trace", "--svg"]) {
     const file = join(folder, "none", "run");
     const { code, stdout, stderr } = await coterie("sim", "bully", "--log", option, file);

@@ -1,4 +1,4 @@
-/** `coterie status`: how it ends. */
+/** `coterie status`: its output and exit codes. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -19,7 +19,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Where somebody answers `/status` so. */
+/** The address of a server that answers `/status` with this. */
 async function answering(status: object): Promise<string> {
   const server = createServer((_request, response) => void response.end(JSON.stringify(status)));
   servers.push(server);
@@ -33,7 +33,7 @@ function configOf(content: object): string {
   return file;
 }
 
-test("one of three members of join() knows no leader, as it reaches no majority", async () => {
+test("one of three members of join() knows no leader, because it reaches no majority", async () => {
   const ports = await freePorts(6);
   const place = (at: number): string => `127.0.0.1:${ports[at]}`;
   const members = { 1: place(1), 2: place(2), 3: place(3) };
@@ -56,7 +56,7 @@ test("one of three members of join() knows no leader, as it reaches no majority"
   }
 });
 
-test("members of a protocol are to know of a leader where it has one", async () => {
+test("members of a protocol with a leader are expected to know it", async () => {
   const of = { pid: 1, cluster: "two", protocol: "bully", term: null, role: "idle", commands: {} };
   const status = async (view: object) => {
     const places = await Promise.all([0, 1].map((id) => answering({ ...of, id, leader: null, view })));
@@ -70,7 +70,7 @@ test("members of a protocol are to know of a leader where it has one", async () 
   expect(await status({ role: "idle" })).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("the tables in the reference are as it prints them", () => {
+test("the tables in its help match its output", () => {
   const node = (id: number) => {
     const address = `127.0.0.1:${7_100 + id}`;
     return { id, pid: 4_710 + id, alive: true, leader: 1, hasQuorum: true, address, admin: null, refusals: [] };

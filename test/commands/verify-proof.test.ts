@@ -1,4 +1,4 @@
-/** `coterie verify-proof`: what convicts, what does not, and what is no proof at all. */
+/** `coterie verify-proof`: valid proofs, proofs that convict no player, and files that are not proofs. */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +53,7 @@ describe("a proof", () => {
     expect(plain.stdout).toContain("by the keys in the file: --keys compares them with yours");
   });
 
-  test("that is altered convicts nobody", async () => {
+  test("convicts no player if it is altered", async () => {
     const forged = { ...both, other: { ...both.other, by: 1 }, one: { ...both.one, by: 1 } };
     const { code, stdout } = await coterie(
       "verify-proof",
@@ -64,11 +64,11 @@ describe("a proof", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       verdict: "not proved",
       culprit: null,
-      why: "player 1 has not signed it",
+      why: "the statement is not signed by player 1",
     });
   });
 
-  test("with keys of its writer's own is refused by who knows the players' keys", async () => {
+  test("with keys of its writer is rejected under the players' keys", async () => {
     const own = { ...keys, 2: pem(generateKeyPairSync("ed25519").publicKey) };
     const file = written("own-keys.json", proofFile({ game: "chess", keys: own, proof: both }));
     const { code, stderr } = await coterie("verify-proof", file, "--keys", known);
@@ -87,13 +87,13 @@ describe("a proof", () => {
       JSON.stringify({ ...file, keys: { 2: "key" } }),
       "expected keys.2 to be a public key as PEM",
     ],
-  ])("is none: %s", async (_what, content, message) => {
+  ])("is invalid: %s", async (_what, content, message) => {
     const { code, stderr } = await coterie("verify-proof", written("none.json", content));
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(message);
   });
 
-  test("that is not there is said to be missing", async () => {
+  test("that is missing is reported as missing", async () => {
     expect(await coterie("verify-proof", "nowhere.json")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('expected the proof to be a readable file, got "nowhere.json" (ENOENT)'),

@@ -1,4 +1,4 @@
-/** docs/verify/assumptions.md and the pages of its families are what runs say today. `COTERIE_WRITE_PAGE=1` writes them anew. */
+/** docs/verify/assumptions.md and the pages of its families match today's runs. `COTERIE_WRITE_PAGE=1` writes them. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -9,7 +9,10 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = `${root}docs/internals/assumptions`;
 const isWriting = process.env.COTERIE_WRITE_PAGE === "1";
 
-/** Compares the pages with these rows, and looks for what breaks though the protocol says that it does without. */
+/**
+ * Compares the pages with these rows, and looks for violations although the protocol declares that it does not need the
+ * assumption.
+ */
 function expectRows(row: (protocol: string) => Row): void {
   const rows = new Map(protocolNames.map((protocol) => [protocol, row(protocol)]));
   const pages = pagesOf(rows);
@@ -28,7 +31,7 @@ function expectRows(row: (protocol: string) => Row): void {
 }
 
 test.skipIf(isWriting)(
-  "every cell of docs/verify/assumptions.md that says what was found, and a tenth of the search of every other",
+  "every cell of docs/verify/assumptions.md with a finding, and a tenth of the search of every other",
   {
     tags: ["long"],
   },
@@ -38,6 +41,6 @@ test.skipIf(isWriting)(
   },
 );
 
-test("every cell of docs/verify/assumptions.md, searched as far as it says", { tags: ["larger"] }, () =>
+test("every cell of docs/verify/assumptions.md, searched as far as it states", { tags: ["larger"] }, () =>
   expectRows(rowOf),
 );

@@ -1,6 +1,7 @@
 /**
- * Every protocol of the registry by every assumption dropped: what its properties come to, by the checker within bounds, and the
- * shortest run that breaks one. The words of a command say what was dropped, so each cell can be run by itself.
+ * Drops every assumption of every protocol of the registry in turn: the checker's verdict on its properties within bounds, and
+ * the shortest run that violates one. The command of each cell drops the assumption by its options, so each cell can be run by
+ * itself.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,16 +19,16 @@ import { simulate } from "../../src/experiment/simulate.ts";
 import { flagOf } from "../../src/experiment/written-values.ts";
 import { type AnyProtocol, protocolNamed } from "../../src/protocols/index.ts";
 
-/** The bounds of a search: it explores every run in so many states, then runs random ones, and seeds in virtual time. */
+/** The bounds of a search: it explores every run in this many states, then random runs, and then seeds in virtual time. */
 interface Effort {
   readonly states: number;
   readonly runs: number;
-  /** Of runs beside a Byzantine node: random runs in virtual time find more of its behaviors than all short ones. */
+  /** Seeds for runs with a Byzantine node: random runs in virtual time find more of its behaviors than all short ones. */
   readonly seeds: number;
 }
 
 const WHOLE: Effort = { states: 6_000, runs: 40, seeds: 40 };
-/** A tenth, to check the cells in which the whole search found nothing. */
+/** A tenth, to check the cells that the whole search left empty. */
 const TENTH: Effort = { states: 600, runs: 4, seeds: 4 };
 
 const STEPS = 100;
@@ -35,27 +36,27 @@ const LIAR_RUN_MS = 1_000;
 
 type Words = Partial<Experiment>;
 
-/** `✓₂`: not with as many nodes as elsewhere, but with two. */
+/** `✓₂`: holds with two nodes, but not with the usual number. */
 export type Symbol = "✓" | "✓₂" | "✗" | "◌" | "?" | "–";
 export interface Cell {
   readonly symbol: Symbol;
-  /** What is violated, how far was searched, or why there is nothing to say. */
+  /** The violated property, the extent of the search, or the reason for a missing result. */
   readonly words: string;
-  /** What shows it; null where nothing runs. */
+  /** The command that shows it; null if nothing runs. */
   readonly command: string | null;
 }
 
 export interface Column {
   readonly name: string;
   readonly title: string;
-  /** What is added to the run in which all assumptions hold; a sentence where it cannot be dropped. */
+  /** The options that drop the assumption from the undisturbed run, or a sentence if it cannot be dropped. */
   drop(protocol: string): Words | string;
-  /** Whether the protocol says that it does without. */
+  /** Whether the protocol declares that it does not need the assumption. */
   isTolerated(assumes: readonly string[]): boolean;
 }
 
 const has = (assumes: readonly string[], pattern: RegExp): boolean => assumes.some((each) => pattern.test(each));
-/** Without what only liveness needs. */
+/** Without assumptions that only liveness needs. */
 const forSafety = (assumes: readonly string[]): readonly string[] =>
   assumes.filter((each) => !/^for (liveness|ME2)/.test(each) && !/, for ME2$/.test(each));
 const assumesLinks = (assumes: readonly string[]): boolean => has(forSafety(assumes), /reliable|nothing that was sent/);
@@ -64,7 +65,7 @@ const assumesCrashes = (assumes: readonly string[]): boolean =>
 const assumesTime = (assumes: readonly string[]): boolean =>
   has(forSafety(assumes), /bounded delay|synchronous|partial synchrony|moveRounds|within half of its deadline/);
 
-/** With fewer than four, nobody may lie. */
+/** With fewer than four nodes, none may be Byzantine. */
 const nodesOf = (protocol: string): number => (has(assumptionsOf(protocol), /3[mf] \+ 1/) ? 4 : 3);
 const tells = (protocol: string): Words =>
   protocolNamed(protocol).check.crashNotification === undefined ? {} : { failureDetector: "last" };
@@ -138,18 +139,21 @@ function modelOf(protocol: string): AnyProtocol {
 
 const assumptionsOf = (protocol: string): readonly string[] => modelOf(protocol).assumes;
 
-/** Whose leases rest on clocks: the checker lets timers run out at any time, so it is asked for what holds whatever clocks do. */
+/**
+ * Protocols whose leases depend on clocks. The checker lets timers expire at any time, so it checks properties that hold with any
+ * clocks.
+ */
 const withoutClocks: Readonly<Record<string, string>> = {
   "elected-server": "tokens are unique",
   "epoch-token-ring": "one token an epoch",
 };
 
-/** Has a value for everybody from the start; in the order of inboxes, every run ends within the bounds. */
+/** Protocols whose nodes all have an initial value. If links keep order, every run ends within the bounds. */
 const narrowed: Readonly<Record<string, Words>> = {
   "interactive-consistency": { propose: 0, begin: "together", network: "inbox" },
 };
 
-/** All assumptions hold: what needs bounded delay has it, and all that may be asked for anything is. */
+/** All assumptions hold: delays are bounded if the protocol needs that, and every node that can get a command gets one. */
 function undisturbed(protocol: string): Words {
   const { check } = protocolNamed(protocol);
   const isTimed = assumesTime(assumptionsOf(protocol));
@@ -161,11 +165,11 @@ function undisturbed(protocol: string): Words {
   };
 }
 
-/** Whether it claims that something comes about. */
+/** Whether a property is a liveness property. */
 const isLiveness = ({ name, when }: Pick<Property<Vocabulary>, "name" | "when">): boolean =>
   when === "leadsTo" || when === "sometimes" || when === "eventually" || /liveness|termination/.test(name);
 
-/** As it is typed. */
+/** The command as typed. */
 function commandOf(experiment: Experiment, verb: "check" | "sim" = "check"): string {
   const { protocol, ...words } = experiment;
   const written = Object.entries(words).flatMap(([word, value]) => {
@@ -191,7 +195,7 @@ type Found = {
   readonly property: Property<Vocabulary> | null;
   readonly steps: number;
   readonly states: number;
-  /** Of the longest runs that were looked at, in moves. */
+  /** The length of the longest explored runs, in moves. */
   readonly depth: number;
   readonly isReached: boolean;
 };
@@ -249,7 +253,7 @@ function explored(protocol: string, dropped: Words, { states, runs }: Effort): C
   return ofTwo({ ...inOrder, maxStates: WHOLE.states }) ?? notFound(inOrder, all, drawn);
 }
 
-/** What came of a search that found nothing and did not end. */
+/** The result of an unfinished search without a violation. */
 function notFound(inOrder: Experiment, all: Found, drawn: Found | null): Cell {
   const isCutOff = all.states >= WHOLE.states;
   const searched = `${isCutOff ? "" : "all "}${number.format(all.states)} states ${isCutOff ? "" : "within the bounds of `coterie check` "}(runs of up to ${all.depth} moves)`;
@@ -259,7 +263,7 @@ function notFound(inOrder: Experiment, all: Found, drawn: Found | null): Cell {
   return { symbol: "?", words, command: commandOf(inOrder) };
 }
 
-/** Of two nodes all runs may be seen. Where some may be faulty only if there are more, it would be another question. */
+/** With two nodes all runs may be explored. If faulty nodes need more than two, that would be another question. */
 function ofTwo(inOrder: Experiment): Cell | null {
   if (inOrder.nodes !== 3) return null;
   const experiment: Experiment = { ...inOrder, nodes: 2 };
@@ -274,7 +278,7 @@ function ofTwo(inOrder: Experiment): Cell | null {
   return broken(isLiveness(all.property) ? "◌" : "✗", experiment, all);
 }
 
-/** What is assumed beside liars alone. */
+/** Options that only runs with Byzantine nodes need. */
 const besideLiars: Readonly<Record<string, Words>> = { lockstep: { variant: "echo" } };
 
 /** Seeded runs in virtual time. */
@@ -325,7 +329,10 @@ function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
   );
 }
 
-/** What rests on clocks has a scenario in which one is too slow; of the rest, the checker lets any timer run out at any time. */
+/**
+ * A protocol that depends on clocks has a scenario with a slow one. For the others, the checker lets any timer expire at any
+ * time.
+ */
 function slowClock(protocol: string): Cell | null {
   if (!has(forSafety(assumptionsOf(protocol)), /clocks/)) return null;
   const path = `scenarios/${protocol}-slow-clock.yaml`;
@@ -351,8 +358,8 @@ export const rowOf = (protocol: string): Row =>
   Object.fromEntries(columns.map((column) => [column.name, cell(protocol, column)]));
 
 /**
- * The row, without searching again as far as the page says nothing was found: such a cell is searched a tenth as far, and kept as the
- * page has it if nothing is found there either.
+ * Computes the row, but searches cells without a finding on the page only a tenth as far, and keeps them as they are if that
+ * finds nothing either.
  */
 export function rowLike(protocol: string, page: string): Row {
   const cells = columns.map((column): [string, Cell] => {
@@ -364,7 +371,7 @@ export function rowLike(protocol: string, page: string): Row {
   return Object.fromEntries(cells);
 }
 
-/** The cell as the page of its family has it. */
+/** The cell on the page of its family. */
 function listedCell(protocol: string, { name, title }: Column, page: string): Cell | null {
   const start = `<a id="${protocol}-${name}"></a>`;
   const text = page.split("\n").find((each) => each.includes(start)) ?? "";
@@ -373,7 +380,10 @@ function listedCell(protocol: string, { name, title }: Column, page: string): Ce
   return { symbol: symbol as Symbol, words, command: command ?? null };
 }
 
-/** What is not safe although the protocol says that it does without: a mistake of the algorithm, or of what it says it assumes. */
+/**
+ * Cells that are unsafe although the protocol declares that it does not need the assumption: a mistake of the algorithm or of its
+ * declaration.
+ */
 export const brokenThoughTolerated = (protocol: string, row: Row): string[] =>
   columns.flatMap(({ name, isTolerated }) => {
     const { symbol, words, command } = row[name] as Cell;
@@ -396,7 +406,7 @@ export function pagesOf(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, str
 
 const familyOf = (protocol: string): string => protocolNamed(protocol).family.name;
 const folderOf = (protocol: string): string => familyOf(protocol).replace("mutual exclusion", "mutex");
-/** Where the cells of a protocol are spelled out, from the index. */
+/** The link from the index to the details of a protocol's cells. */
 const pageOf = (protocol: string): string => `../internals/assumptions/${folderOf(protocol)}.md`;
 
 function indexOf(rows: ReadonlyMap<string, Row>): string {
@@ -473,7 +483,11 @@ For a ?, the linked line gives the states or runs that were searched. Logs, serv
 
 **Clocks.** Protocols that depend on leases (${Object.keys(withoutClocks)
   .map((protocol) => `\`${protocol}\``)
-  .join(", ")} and \`epoch-bully\`) have a scenario with a holder whose clock is too slow. For all others, the checker lets every timer expire at any time, which is the effect of unbounded clocks. In the other columns ${Object.entries(withoutClocks)
+  .join(
+    ", ",
+  )} and \`epoch-bully\`) have a scenario with a holder whose clock is too slow. For all others, the checker lets every timer expire at any time, which is the effect of unbounded clocks. In the other columns ${Object.entries(
+  withoutClocks,
+)
   .map(([protocol, claim]) => `\`${protocol}\` is checked for “${claim}” only`)
   .join(", and ")}.
 `;

@@ -1,5 +1,5 @@
 /**
- * docs/reference/commands.md is made from the definitions of the commands, and `--help` of each fits one screen.
+ * docs/reference/commands.md is generated from the definitions of the commands, and `--help` of each fits one screen.
  * `npm run pages -- command-reference` writes the page.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -44,14 +44,14 @@ function argumentRow(argument: Argument): string {
   return `| \`${cell(argument.required ? `<${text}>` : `[${text}]`)}\` | ${cell(argument.description)} |\n`;
 }
 
-/** Options that every command has which is a client of a cluster. They have a table of their own. */
+/** Options that all clients of a cluster have. They have a table of their own. */
 const clientOptions = withEndpointOptions(new Command()).options;
 const isOfClients = ({ flags }: Option): boolean => clientOptions.some((each) => each.flags === flags);
 
 const table = (head: string, rows: readonly string[]): string =>
   rows.length === 0 ? "" : `${head}\n|${"---|".repeat(head.split("|").length - 2)}\n${rows.join("")}\n`;
 
-/** A command as it is typed in a project that has the package, with its output. */
+/** A command as typed in a project that has the package, with its output. */
 const shown = (example: string): string => `$ npx ${example}\n`;
 
 function section(command: Command): string {

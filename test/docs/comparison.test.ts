@@ -1,5 +1,5 @@
 /**
- * docs/learn/comparison.md is what runs say today. `COTERIE_WRITE_PAGE=1` writes it anew.
+ * docs/learn/comparison.md matches today's runs. `COTERIE_WRITE_PAGE=1` writes it.
  *
  * @module-tag long
  */
@@ -10,7 +10,7 @@ import { comparisonPage } from "./comparison.ts";
 
 const file = fileURLToPath(new URL("../../docs/learn/comparison.md", import.meta.url));
 
-test("docs/learn/comparison.md is what runs say", () => {
+test("docs/learn/comparison.md matches the runs", () => {
   const page = comparisonPage();
   if (process.env.COTERIE_WRITE_PAGE === "1") writeFileSync(file, page);
   expect(readFileSync(file, "utf8")).toBe(page);

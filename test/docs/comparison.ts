@@ -1,4 +1,4 @@
-/** The book's tables, from runs: what the algorithms cost in the simulator, and what the checker finds of their promises. */
+/** The book's tables, from runs: the costs of algorithms in the simulator, and the checker's verdicts on their promises. */
 
 import { type Cost, type Figure, measured, span } from "../../bench/table/cost.ts";
 import { electionCosts } from "../../bench/table/election.ts";
@@ -22,7 +22,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const link = (name: string): string => `[${name}](protocols/${name}.md)`;
 
-/** `2(N − 1) = 24`, or the formula alone where it is a number. */
+/** `2(N − 1) = 24`, or the formula alone if it is a number. */
 function costOf(costs: readonly Cost[], protocol: string, what: string, unit: Cost["unit"]): string {
   const cost = costs.find((each) => each.protocol === protocol && each.what === what && each.unit === unit);
   if (cost === undefined) return "";
@@ -33,7 +33,7 @@ function costOf(costs: readonly Cost[], protocol: string, what: string, unit: Co
 
 type Spec = Omit<SystemSpec, "nodes"> & Partial<SystemSpec>;
 
-/** What the checker says of all properties whose names begin so: the worst of the verdicts, and how far it looked. */
+/** The checker's verdict on all properties whose names begin with a prefix: the worst one, and the extent of the search. */
 function verdictOf(spec: Spec, ...prefixes: readonly string[]): string {
   const whole = systemFor({ maxStates: MAX_STATES, nodes: [0, 1, 2], ...spec });
   const properties = (whole.properties ?? []).filter(({ name }) => prefixes.some((prefix) => name.startsWith(prefix)));
@@ -43,13 +43,13 @@ function verdictOf(spec: Spec, ...prefixes: readonly string[]): string {
   return verdict === "holds" ? `yes: ${number.format(states)} states` : `none found in ${number.format(states)} states`;
 }
 
-/** A search in which the algorithm never did its work says nothing of it, and has no place in a table. */
+/** A search without any work of the algorithm proves nothing, and must not be in a table. */
 function requireReached(protocol: string, reach: Reach): void {
   const { done } = protocolNamed(protocol).family;
   if (!isReached(reach, done.event)) throw new Error(`the search of ${protocol} reached too little: ${done.none}`);
 }
 
-/** The same of two promises. Where both hold, one search says so. */
+/** The verdicts on two promises. If both hold, one search proves it. */
 function verdictsOf(spec: Spec, safety: string, liveness: string): [safety: string, liveness: string] {
   const both = verdictOf(spec, safety, liveness);
   return both.startsWith("yes") ? [both, both] : [verdictOf(spec, safety), verdictOf(spec, liveness)];
@@ -62,19 +62,19 @@ const namesOf = (family: Family["name"], isEndless: boolean): string[] =>
     return entry.family.name === family && (entry.check.maxTimeouts !== undefined) === isEndless;
   });
 
-/** Where all ask there are too many runs. */
+/** If all request, there are too many runs. */
 const two: Partial<SystemSpec> = { initiators: [0, 1] };
-/** With three nodes two voting sets share but one of the two that ask. */
+/** With three nodes, two voting sets share only one of the two requesters. */
 const twoOfFour: Partial<SystemSpec> = { nodes: [0, 1, 2, 3], initiators: [0, 3] };
 
-/** Who asks where the order is looked at: all, unless an algorithm stands here. */
+/** The nodes that request while the order is checked: all, unless the algorithm is listed here. */
 const orders: Readonly<Record<string, Partial<SystemSpec>>> = {
   "ricart-agrawala": two,
   maekawa: twoOfFour,
   "maekawa-sanders": twoOfFour,
 };
 
-/** What no single figure says. */
+/** Costs that are not a single figure. */
 const bandwidths: Readonly<Record<string, string>> = {
   "token-ring": "N a round; 0 while one is inside",
   "epoch-token-ring": "N a round; 0 while one is inside",
@@ -90,7 +90,7 @@ const costsOf = (name: string): string[] => [
 
 const PROBED = "causality-probe";
 
-/** Nothing where the registry has no such variant. That it holds is said only where all ask. */
+/** Nothing if the registry has no such variant. The table claims that the order holds only if all nodes request. */
 function orderOf(name: string): string {
   if (!Object.hasOwn(protocolNamed(name).variants, PROBED)) return "";
   const setting = orders[name] ?? {};
@@ -105,7 +105,7 @@ const mutexRow = (name: string): string[] => [
   ...verdictsOf({ protocol: name, crashes: 1 }, "ME1", "ME2"),
 ];
 
-/** Two ask, and there is no end to it, nor does a search of all short runs come to a grant: so random ones are made. */
+/** Two nodes request. Runs do not end, and a search of all short runs reaches no grant, so random ones are used. */
 const RUNS = 300;
 const endless: Partial<SystemSpec> = { initiators: [0, 1], maxTimeouts: 20, times: 2 };
 
@@ -120,7 +120,7 @@ function foundAtRandom(spec: Spec, property: string): string {
 const grants = ({ events }: Reach): number =>
   Object.entries(events).reduce((sum, [event, times]) => sum + (event.endsWith("entered") ? times : 0), 0);
 
-/** What holds of them however wrong clocks are. */
+/** The properties that hold with any clocks. */
 const costs: Readonly<Record<string, string>> = {
   "elected-server": "tokens are unique",
   "epoch-token-ring": "one token an epoch",
@@ -140,7 +140,7 @@ interface Election {
   /** Names of claims in `coterie bench table election`. */
   readonly best: string;
   readonly worst: string;
-  /** Time-outs come when nothing is on its way, and crashes are noticed. */
+  /** Timers expire when no message is in transit, and crashes are detected. */
   readonly quiet: Partial<SystemSpec>;
   readonly knows: string;
 }
@@ -150,27 +150,30 @@ const noticed: Partial<SystemSpec> = { timers: "quiet", crashNotifications: "las
 const cases: Readonly<Record<string, Partial<Election>>> = {
   bully: {
     best: "the second-highest notices",
-    worst: "the lowest calls, the highest has crashed",
+    worst: "the lowest node starts the election after the highest crashed",
     knows: "all nodes, and their ids",
   },
   "chang-roberts": {
-    best: "the highest calls",
-    worst: "the node after the highest calls",
+    best: "the highest node starts the election",
+    worst: "the node after the highest starts the election",
     quiet: {},
     knows: "the next node on the ring",
   },
   ring: {
-    best: "one calls",
-    worst: "two call at once",
+    best: "one election",
+    worst: "two concurrent elections",
     quiet: { ...noticed, initiators: [0] },
     knows: "the order of the ring",
   },
 };
 
-/** Those that answer from rest: what has to be started has leases, regions or tokens, and is compared on its page. */
+/**
+ * Elections that can be called when idle. Those that must be started have leases, regions or tokens, and are compared on their
+ * pages.
+ */
 const elections = namesOf("election", false).filter((name) => !protocolNamed(name).mustStart);
 
-/** Of an algorithm that is not among the cases: its first and last claim, all nodes calling. */
+/** For an algorithm without its own case: its first and last claim, with all nodes calling. */
 function caseOf(name: string): Election {
   const own = electionCosts.filter(({ protocol, unit }) => protocol === name && unit === "messages");
   const quiet = protocolNamed(name).check.crashNotification === undefined ? {} : noticed;
@@ -204,7 +207,7 @@ function fiveNote(): string {
   return " (the sets of three neighbors { i, i + 1, i + 2 } would need 6 messages for N = 5, against 8)";
 }
 
-/** What an entry and exit cost by votes, 3(K − 1), and by everybody's replies, 2(N − 1), for every N. */
+/** The cost of an entry and exit by votes, 3(K − 1), and by replies of all others, 2(N − 1), for every N. */
 function votesAgainstReplies(): string {
   const sizes = Array.from({ length: MOST_NODES - 1 }, (_, i) => i + 2);
   const votes = (nodes: number): number => 3 * (voteCount(nodes) - 1);

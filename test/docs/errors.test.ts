@@ -43,7 +43,7 @@ const thrown: readonly Thrown[] = sources.flatMap(({ path, text }) =>
   ),
 );
 
-/** Codes in the answers of pages, and in the goodbye to a client. */
+/** Codes in the answers of pages, and in the last message to a client. */
 const answered = sources
   .filter(({ path }) => path.startsWith("src/cluster/clients/"))
   .flatMap(({ path, text }) =>
@@ -64,23 +64,23 @@ describe("the table of error codes", () => {
     expect(answered.filter(({ code }) => !Object.hasOwn(all, code))).toEqual([]);
   });
 
-  test.each(refusalCodes)("has what callers get if the service refuses with %s", (code) => {
+  test.each(refusalCodes)("has the code that callers get if the service rejects with %s", (code) => {
     const error = refusalOf({ type: "refused", code, reason: "" });
     expect(Object.keys(codesOf(error.constructor.name as ErrorClass))).toContain(error.code);
   });
 
-  test("has every reason for which members refuse a link", () => {
+  test("has every reason why members reject a link", () => {
     expect(Object.keys(linkRefusals)).toEqual([...refusals, "unknown"]);
   });
 
-  test("has no code that nothing throws", () => {
+  test("has no code without an error", () => {
     const text = sources.map((each) => each.text).join("\n");
     const isMade = (code: string): boolean =>
       text.includes(`"${code}"`) || /^cannot-(open|make|write)-journal$/.test(code);
     expect(Object.keys(all).filter((code) => !isMade(code))).toEqual([]);
   });
 
-  test("says of each code what it means and what to do", () => {
+  test("states the meaning and a remedy of each code", () => {
     const texts = Object.entries({ ...all, ...phases, ...linkRefusals });
     expect(texts.filter(([, text]) => rowOf("", text).includes("|  |") || !text.endsWith("."))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Each example of the docs is compiled here; those in `ts`, which are whole programs, are also run by examples.test.ts. */
+/** Compiles each example of the docs. examples.test.ts also runs those in `ts`, which are whole programs. */
 import { execFile } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,14 +7,14 @@ import { afterAll, expect, test } from "vitest";
 import { type Fragment, fragments, runElsewhere } from "./fragments.ts";
 import { type Block, blocks, root } from "./markdown.ts";
 
-/** Inside the package, so that `import "coterie"` means this one, as it was built. */
+/** Inside the package, so that `import "coterie"` means the build. */
 const workshop = join(root, "build", "fragments");
 const programs = join(workshop, "programs");
 const examples = blocks.filter(({ language }) => language === "typescript" || language === "js");
 const compilerOptions = {
   strict: true,
   noEmit: true,
-  skipLibCheck: true, // The types of others are not ours to check.
+  skipLibCheck: true, // The types of other packages are not checked.
   target: "esnext",
   module: "nodenext",
   moduleDetection: "force",
@@ -36,7 +36,7 @@ test("each is run by another test, or is a fragment that is compiled", () => {
   expect(needless.map(({ page, begins }) => `${page}: ${begins}`)).toEqual([]);
 });
 
-/** What the compiler says of the files in a folder. */
+/** The compiler's output for the files in a folder. */
 async function compiled(folder: string, options: object): Promise<string> {
   writeFileSync(
     join(folder, "tsconfig.json"),

@@ -1,15 +1,15 @@
 /**
- * Examples of the docs that are not run by themselves, since they are pieces of a program, or need a network, a framework or a server:
- * each is compiled against the types of the package, with what the page takes for granted around it.
+ * Examples of the docs that cannot run alone, because they are parts of a program, or need a network, a framework or a server.
+ * Each is compiled against the types of the package, with the context that the page assumes.
  */
 
 export interface Fragment {
   readonly page: string;
-  /** How the block begins. */
+  /** The beginning of the block. */
   readonly begins: string;
-  /** What stands before it: imports, and what the page takes for granted. */
+  /** The code before it: imports, and the context that the page assumes. */
   readonly given?: string;
-  /** The block as a program. Default: as it is. */
+  /** Turns the block into a program. By default it is unchanged. */
   readonly whole?: (block: string) => string;
 }
 
@@ -33,7 +33,7 @@ export const runElsewhere: Readonly<Record<string, string>> = {
   "docs/guide/getting-started.md": "test/package/first-cluster.test.ts",
 };
 
-/** What stands before and after the line that says that something is left out. */
+/** The code before and after the line that marks omitted code. */
 const halves = (block: string): [before: string, after: string] => {
   const [before = "", ...after] = block.split(/^\/\/ …$/m);
   return [before, after.join("\n")];

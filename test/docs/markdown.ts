@@ -1,4 +1,4 @@
-/** The pages for readers, and what stands in their fences. */
+/** The pages for readers, and their fenced blocks. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 export interface Block {
   readonly page: string;
   readonly line: number;
-  /** What stands behind the fence; empty: nothing. */
+  /** The word after the fence, or an empty string. */
   readonly language: string;
   readonly text: string;
 }
@@ -21,7 +21,7 @@ function markdownIn(folder: string): string[] {
   return files.filter((file) => file.endsWith(".md")).map((file) => join(folder, file));
 }
 
-/** Those of all pages. */
+/** The blocks of all pages. */
 export const blocks: readonly Block[] = pages.flatMap((page) => {
   const text = readFileSync(join(root, page), "utf8");
   return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map((match) => ({
@@ -32,7 +32,7 @@ export const blocks: readonly Block[] = pages.flatMap((page) => {
   }));
 });
 
-/** Where a page's links and pictures lead, from the root of this repository. */
+/** The targets of a page's links and pictures, from the root of this repository. */
 export function linksOf(page: string): { file: string; heading: string }[] {
   const text = readFileSync(join(root, page), "utf8");
   return [...text.matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)|src="([^":]+)"/g)].map(([, path, heading = "", image]) => ({

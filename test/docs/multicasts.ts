@@ -1,4 +1,4 @@
-/** The table of multicasts: what they cost in the simulator, and what the checker finds of their orders and of agreement. */
+/** The table of multicasts: their costs in the simulator, and the checker's verdicts on their orders and on agreement. */
 import { type Cost, type Figure, measured } from "../../bench/table/cost.ts";
 import { multicastCosts } from "../../bench/table/multicast.ts";
 import { type ExploreOptions, explore } from "../../src/check/explore.ts";
@@ -20,7 +20,7 @@ import { evenly } from "../../src/protocols/multicast/ip-multicast/vocabulary.ts
 interface Row {
   readonly name: string;
   readonly protocol: Protocol<Vocabulary>;
-  /** Whether it has no end, and is bounded as the registry bounds it. */
+  /** Whether its runs do not end, and are bounded as in the registry. */
   readonly isEndless: boolean;
   readonly unit: Cost["unit"];
   readonly what: string;
@@ -29,10 +29,10 @@ interface Row {
 const messages = { unit: "messages", what: "a multicast" } as const;
 const datagrams = { unit: "datagrams", what: "a multicast, until all have delivered" } as const;
 
-/** Ask again at even intervals: runs repeat themselves. */
+/** Retries at even intervals, so that runs repeat states. */
 const options: Readonly<Record<string, object>> = { "ip-multicast": evenly };
 
-/** All that answer from rest; of a group with views the page of `view-synchrony` tells. */
+/** All multicasts that can be used when idle. The page of `view-synchrony` covers groups with views. */
 const rows: readonly Row[] = protocolNames.flatMap((name) => {
   const { family, node, mustStart, check } = protocolNamed(name);
   if (family.name !== "multicast" || mustStart) return [];
@@ -62,7 +62,7 @@ function costOf(protocol: string, what: string, unit: Cost["unit"]): string {
 
 type Setting = Partial<ExploreOptions<Vocabulary>>;
 
-/** Three members over links without order; some are asked to send. */
+/** Three members over links without order. Some of them send. */
 function verdictOf({ protocol, isEndless }: Row, property: Property<MulticastWorkload>, setting: Setting): string {
   const used = multicastWithWorkload(protocol, [property]) as unknown as Protocol<Vocabulary>;
   const properties = used.properties.filter(({ name }) => name === `workload: ${property.name}`);
@@ -80,7 +80,7 @@ const asking =
   (node: number): never[] =>
     times[node] === undefined ? [] : ([family.ask(node, times[node])] as never[]);
 
-/** Enough to break the order: 0 sends two messages; and 1 sends one, too; each sends one. */
+/** The messages that can break each order: 0 sends two messages; 1 sends one as well; each sends one. */
 const settings = { fifo: { asks: asking(2) }, causal: { asks: asking(2, 1) }, total: { asks: asking(1, 1) } };
 const struck: Setting = { asks: asking(1), crashes: 1, withinStep: true };
 

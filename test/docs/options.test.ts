@@ -1,4 +1,4 @@
-/** The tables of options on the pages of protocols are those that the algorithms declare. `npm run pages -- options` writes them. */
+/** The tables of options on the pages of protocols match the algorithms' declarations. `npm run pages -- options` writes them. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -46,7 +46,7 @@ test.each(withTables)("$page lists the options that the algorithm declares", ({ 
   expect(readFileSync(join(root, page), "utf8")).toBe(written(text));
 });
 
-/** Parts of every algorithm of a family, on the page of the family or of another protocol. */
+/** Parts of every algorithm of a family, documented on the page of the family or of another protocol. */
 const SHARED = new Set(["workload", "client", "machine", "detector"]);
 
 test("every algorithm with options of its own has a table of them", () => {

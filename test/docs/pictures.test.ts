@@ -1,6 +1,6 @@
 /**
- * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is the one that is drawn
- * today. `npm run pages -- pictures` draws them anew.
+ * The pictures on the protocols' pages: each is drawn from a scenario that the page names, and is up to date.
+ * `npm run pages -- pictures` draws them.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -82,7 +82,7 @@ function drawn({ scenario: file, selection }: Mark): string {
 }
 
 const files = readdirSync(join(root, pages))
-  .filter((file) => file.endsWith(".md")) // What is deeper, in folders, has no pictures of scenarios.
+  .filter((file) => file.endsWith(".md")) // Deeper pages, in folders, have no pictures of scenarios.
   .map((file) => `${pages}/${file}`);
 const marks = files.flatMap(marksOf);
 
@@ -105,14 +105,14 @@ describe("pictures on the protocols' pages", () => {
     expect(marksOf(`${pages}/${name}.md`)).not.toEqual([]);
   });
 
-  test.each(marks)("$page: $scenario is as it is drawn today", (mark) => {
+  test.each(marks)("$page: $scenario is up to date", (mark) => {
     const [shown] = marksOf(mark.page).filter(({ scenario }) => scenario === mark.scenario);
     expect(shown?.shown).toBe(lineOf(mark.scenario));
     expect(existsSync(join(root, imageOf(mark.scenario)))).toBe(true);
     expect(textOf(imageOf(mark.scenario))).toBe(drawn(mark));
   });
 
-  test("there are no others", () => {
+  test("no other pictures exist", () => {
     const wanted = new Set(marks.map(({ scenario }) => basename(imageOf(scenario))));
     expect(readdirSync(dirname(join(root, imageOf("x.yaml")))).filter((file) => !wanted.has(file))).toEqual([]);
   });

@@ -1,19 +1,19 @@
-/** A picture of a page in at most 256 colours: a quarter of the bytes. */
+/** A picture of a page in at most 256 colors: a quarter of the bytes. */
 import { crc32, deflateSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 
 interface Indexed {
   readonly width: number;
   readonly height: number;
-  /** Red, green and blue of each colour. */
+  /** Red, green and blue of each color. */
   readonly palette: readonly number[];
-  /** For each pixel its colour's place in the palette, in base 64. */
+  /** For each pixel the index of its color in the palette, in base 64. */
   readonly pixels: string;
 }
 
 /**
- * In the page, which can decode pictures. Colours are told apart by five bits each; the 256 most frequent are kept, and
- * each other one becomes the nearest of them.
+ * Runs in the page, which can decode pictures. Colors are distinguished by five bits per channel. The 256 most frequent are kept,
+ * and each other one becomes the nearest of them.
  */
 const INDEXED = `async (base64) => {
   const blob = await (await fetch("data:image/png;base64," + base64)).blob();
@@ -47,7 +47,7 @@ const INDEXED = `async (base64) => {
   return { width, height, palette: palette.flat(), pixels: btoa(text) };
 }`;
 
-/** @param png any that the browser can decode. @returns the same with a palette */
+/** @param png any PNG that the browser can decode. @returns the same with a palette */
 export async function smallPng(browser: Browser, png: Buffer): Promise<Buffer> {
   const page = await browser.newPage();
   try {

@@ -1,11 +1,11 @@
-/** What a member that stands still keeps, and what its crash costs the others, for each `timing`: exact, in virtual time. */
+/** The grants that a paused member keeps, and the cost of its crash for the others, for each `timing`: exact, in virtual time. */
 import { type Timing, timings } from "../../src/cluster/services/timing.ts";
 import type { Grant, Leadership, Member } from "../../src/index.ts";
 import { simulate, type World } from "../../src/testing/index.ts";
 
 export const SEEDS: readonly number[] = Array.from({ length: 8 }, (_, at) => at + 1);
 const STALLS_MS: readonly number[] = [100, 200, 400, 1_000, 4_000, 8_000];
-/** After a pause, until what it leads to has begun. */
+/** All consequences of a pause begin within this time after it. */
 const AFTERMATH_MS = 5_000;
 const FOR_EVER_MS = 600_000;
 
@@ -48,7 +48,7 @@ async function chosen(world: World, isLeader: boolean): Promise<number> {
   }
 }
 
-/** What is held is renewed a few times before something happens, and at another moment of its renewal in each world. */
+/** Lets grants be renewed a few times before the fault, which hits another moment of a renewal in each world. */
 const calm = (world: World): Promise<void> => world.sleep(3_000 + 37 * world.seed);
 
 export interface Kept {
@@ -56,7 +56,7 @@ export interface Kept {
   readonly place: boolean;
 }
 
-/** One member leads an election, holds a lock and is in a view, and stands still; the others want both. */
+/** One member leads an election, holds a lock and is in a view, and is paused. The others want both. */
 export async function keptAfter(timing: Timing, stallMs: number, seed: number): Promise<Kept> {
   const world = worldOf(timing, seed);
   let kept: Kept = { tenures: false, place: false };
@@ -85,7 +85,7 @@ type Cost = (world: World, killed: number, before: () => Promise<void>) => Promi
 const others = (world: World, killed: number): readonly Member[] =>
   world.members.filter((id) => id !== killed).map((id) => world.member(id));
 
-/** What is taken, is wanted by another, and becomes free by the crash of who has it. */
+/** Measures the handover of a grant that another member waits for, when its holder crashes. */
 const handedOver =
   (take: (world: World, member: Member) => Promise<unknown>): Cost =>
   async (world, killed, before) => {
@@ -95,7 +95,7 @@ const handedOver =
     return next;
   };
 
-/** Others write at any time: the longest that a write of theirs takes. */
+/** Other members write all the time: measures their longest write. */
 const written: Cost = async (world, killed, before) => {
   const map = (others(world, killed)[0] as Member).map<number>("numbers");
   await map.put("n", 0);
@@ -118,7 +118,7 @@ const costs: readonly (readonly [string, boolean, Cost])[] = [
   ["member of a channel's view", false, excluded],
 ];
 
-/** Seconds from the crash until it is over. */
+/** Measures the seconds from the crash until recovery. */
 async function costOf(timing: Timing, isLeader: boolean, cost: Cost, seed: number): Promise<number> {
   const world = worldOf(timing, seed);
   let seconds = Number.NaN;

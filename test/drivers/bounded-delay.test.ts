@@ -1,7 +1,6 @@
 /**
  * `--timers quiet` never lets a timer overtake a message, and two timers never race. A bound on delays allows more. Therefore
- * this
- * test also checks the claims about bounded delay by random runs, with delays up to the bound and timers above it.
+ * this test also checks the claims about bounded delay by random runs, with delays up to the bound and timers above it.
  */
 import { describe, expect, it } from "vitest";
 import { type NodeId, random, type Tagged } from "../../src/core/index.ts";

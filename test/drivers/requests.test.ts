@@ -201,6 +201,6 @@ it("a repeated request id is rejected", () => {
   for (const node of nodes) sim.wake(node);
   sim.command(1, add(1, 1));
   expect(() => sim.command(1, add(1, 1))).toThrow(
-    "expected the id of a request to be one that the node has not been given before, got 1",
+    "expected the id of a request to be one that the node has not received before, got 1",
   );
 });

@@ -149,7 +149,7 @@ describe("a signature", () => {
   });
 
   it("is not created for a value that does not match the shape", () => {
-    expect(() => sign(one, count, -1)).toThrow("expected what is signed to be a natural number, got -1");
+    expect(() => sign(one, count, -1)).toThrow("expected the signed value to be a natural number, got -1");
   });
 
   it("by Ed25519 covers one node and one text, and needs the node's key", () => {

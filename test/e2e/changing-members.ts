@@ -62,8 +62,7 @@ export class ChangingMembers {
   readonly #names = new Map<number, string>();
   /**
    * In the folder of the later release, whose `node_modules` is a link. Node may follow it in `require` but not in `import` once
-   * it has
-   * checked a socket, as releases up to 26 November 2026 do, unless the program is below the same first folder
+   * it has checked a socket, as releases up to 26 November 2026 do, unless the program is below the same first folder
    * (nodejs/node#51142).
    */
   readonly #program = join(this.#folder, "speaking-member.mjs");

@@ -62,7 +62,7 @@ test("a program that starts later receives earlier messages, of views that other
   const before = [said(9, 3, "123"), got(9, 1, "1 of 1 1"), got(9, 1, "2 of 2 1"), got(9, 3, "5 of 3 1")];
   expect(found(two, [...before, got(9, 3, "6 of 1 1")])).toEqual([]);
   expect(found(two, [said(9, 3, "123"), got(9, 2, "4 of 1 1")])).toEqual([
-    "node 3 (incarnation 2) installed view 2, in which it is not",
+    "node 3 (incarnation 2) installed view 2, but is not a member of it",
   ]);
   expect(found(two, [said(9, 3, "123"), got(9, 0, "1 of 1 1")])).toEqual([
     "member 3, in no view, delivered 1 of 1 1 as of view 0",
@@ -78,7 +78,7 @@ test("a program that starts while its member is stalled receives messages of the
 test.each<[string, string, Report[]]>([
   [
     "a message that is missing",
-    "node 1 (incarnation 0) delivered 1.2.2.0 and node 2 (incarnation 1) did not, in view 1, from which both went to view 2",
+    "node 1 (incarnation 0) delivered 1.2.2.0 and node 2 (incarnation 1) did not, in view 1, before both went to view 2",
     without(two, 2),
   ],
   [
@@ -102,7 +102,7 @@ test.each<[string, string, Report[]]>([
   ],
   [
     "one of a node that is not in the view",
-    "node 2 (incarnation 1) delivered 2.3.7.0 in view 2, in which node 3 is not",
+    "node 2 (incarnation 1) delivered 2.3.7.0 in view 2, but node 3 is not a member of it",
     two.toSpliced(7, 0, got(4, 2, "7 of 3 1")),
   ],
   ["one that comes twice", "node 2 (incarnation 1) delivered 2#2000001 twice", [...two, got(6, 3, "2 of 2 1")]],

@@ -59,10 +59,9 @@ const wasKilled = ({ id, reports }: Run, runs: readonly Run[]): boolean =>
   runs.findLast((run) => run.id === id)?.reports !== reports && !reports.some(({ kind }) => kind === "left");
 
 /**
- * A program receives messages and views through two iterators, each with its own order within a turn.
- * Within a turn, a delivery is put into the view that it names, if the member was in that view in this turn. If the process was
- * killed
- * in the middle of a turn, messages before a view of it may be missing.
+ * A program receives messages and views through two iterators, each with its own order within a turn. Within a turn, a delivery
+ * is put into the view that it names, if the member was in that view in this turn. If the process was killed in the middle of a
+ * turn, messages before a view of it may be missing.
  */
 function accountOf(run: Run, known: Known, isCutOff: boolean): Account {
   const log: GroupEntry[] = [];
@@ -142,8 +141,7 @@ function foreign(run: Run): string[] {
 
 /**
  * Every settled message has been delivered to its sender, under the acknowledged id and in that view. A killed process may not
- * have
- * reported it.
+ * have reported it.
  */
 function unheard(run: Run, isCutOff: boolean): string[] {
   const heard = new Map(deliveries(run).map(({ id, view, payload }) => [payload, `${id} ${view}`]));

@@ -233,7 +233,7 @@ test("a closed port and a forbidden message are reported", async () => {
   const call = connect({ endpoints: [`http://127.0.0.1:${free}`], timeoutMs: 300 });
   await expect(call).rejects.toMatchObject({
     code: "no-endpoint",
-    message: expect.stringContaining("the connection is refused: nobody listens there (ECONNREFUSED)"),
+    message: expect.stringContaining("the connection was refused: nothing listens at this address (ECONNREFUSED)"),
   });
   await expect(connect({ endpoints: ["tcp://127.0.0.1"] })).rejects.toThrow(
     /expected an endpoint of connect\(\) to be a URL/,

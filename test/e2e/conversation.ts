@@ -1,10 +1,8 @@
 /**
  * Checks the messages of members in separate processes on a channel of the log, from the lines that `speaking-member.js` writes.
- * All deliver the
- * same messages in the same order, without duplicates and gaps, each in one view, and all holders of one state have the same
- * after each.
- * There may be another state if no holder was in the group: its founder has it from the messages that it held back,
- * which others applied to the first state. Eventually all have the same.
+ * All deliver the same messages in the same order, without duplicates and gaps, each in one view, and all holders of one state
+ * have the same after each. There may be another state if no holder was in the group: its founder has it from the messages that
+ * it held back, which others applied to the first state. Eventually all have the same.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";

@@ -60,13 +60,13 @@ test("doctor finds no problem with running members, and names the one that does 
   expect(still.code).toBe(1);
   expect(still.of("cluster")).toMatchObject({
     verdict: "warning",
-    found: "2 of 3 members that have an admin address answer, not member 2",
+    found: "2 of 3 members with an admin address answer, not member 2",
   });
   expect(still.all.filter(({ check }) => check === "member 2")).toMatchObject([
     { verdict: "ok" },
     {
       verdict: "problem",
-      found: expect.stringContaining("takes connections and does not answer within 2 s") as string,
+      found: expect.stringContaining("accepts connections but does not answer within 2 s") as string,
     },
   ]);
 
@@ -77,7 +77,7 @@ test("doctor finds no problem with running members, and names the one that does 
   expect(ill).toMatchObject({ code: 1, stderr: expect.stringMatching(/^coterie: \d problem/) as string });
   expect(ill.of("member 3")).toMatchObject({
     verdict: "problem",
-    found: expect.stringContaining("takes no connections (ECONNREFUSED)") as string,
+    found: expect.stringContaining("does not accept connections (ECONNREFUSED)") as string,
     advice: expect.stringContaining("coterie node --id 3") as string,
   });
   const { stdout } = await coterie("doctor", ...words);
@@ -110,13 +110,13 @@ test("doctor checks certificates, names and folders without running members", as
   const { code, of } = await findings("--config", config);
   expect(code).toBe(1);
   expect(of("certificate of 1")).toMatchObject({ verdict: "ok", found: "valid for 364 days" });
-  expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it runs out in 9 days" });
+  expect(of("certificate of 2")).toMatchObject({ verdict: "warning", found: "it expires in 9 days" });
   expect(of("certificate of 3")).toMatchObject({
     verdict: "problem",
     found: "another authority has signed it",
     advice: ADVICE,
   });
-  expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not carry the name node-4" });
+  expect(of("certificate of 4")).toMatchObject({ verdict: "problem", found: "it does not have the name node-4" });
   expect(of("member 5")?.found).toContain("nowhere.invalid leads nowhere");
   expect(of("cluster")?.advice).toContain("admin address");
   const unwritable = await findings("--config", config, "--id", "1", "--data", join(folder, "a-file", "inside"));
@@ -141,7 +141,7 @@ test("doctor reports a server that accepts connections and does not answer", asy
   expect(all).toContainEqual({
     check: "member 1",
     verdict: "problem",
-    found: `127.0.0.1:${port} takes connections and does not answer within 2 s`,
+    found: `127.0.0.1:${port} accepts connections but does not answer within 2 s`,
     advice: expect.stringContaining("start it again") as string,
   });
 });

@@ -55,7 +55,7 @@ test.runIf(process.platform === "linux")("Ctrl-C while the cluster is still star
   const scratch = mkdtempSync(join(tmpdir(), "coterie-test-"));
   const wait = join(scratch, "wait.mjs");
   writeFileSync(wait, 'if (process.argv[2] === "node") await new Promise(() => setInterval(() => {}, 60_000));');
-  vi.stubEnv("NODE_OPTIONS", `--import ${pathToFileURL(wait).href}`); // Members stop there, so they are not ready before the signal.
+  vi.stubEnv("NODE_OPTIONS", `--import ${pathToFileURL(wait).href}`); // Members stop there, so they are not ready.
   const starting = new Coterie("up", "--port", "0", "--json", "--nodes", "3");
   const members = (): number[] => childrenOf(starting.pid);
   const pids = await until("members are being started", () => (members().length > 2 ? members() : null), starting);

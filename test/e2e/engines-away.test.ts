@@ -36,5 +36,5 @@ test.each(Object.keys(options))("%s", async (engine) => {
     timeout: PATIENCE_MS,
   });
   expect(signal, "which ends what does not end by itself").toBeNull();
-  expect(stdout).toMatch(new RegExp(`^no-endpoint ${engine} gave no session within 1000 ms: .*refused`, "i"));
+  expect(stdout).toMatch(new RegExp(`^no-endpoint ${engine} did not open a session within 1000 ms: .*refused`, "i"));
 });

@@ -1,8 +1,7 @@
 /**
  * The mutex and the election of etcd's client library for Go, through members of Coterie that are killed and stopped one after
- * the other:
- * never two holders whose sessions last, tokens that grow, no lease that ends before its time, and progress after each kill.
- * COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its plan.
+ * the other: never two holders whose sessions last, tokens that grow, no lease that ends before its time, and progress after each
+ * kill. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its plan.
  *
  * @module-tag long
  */

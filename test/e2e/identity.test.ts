@@ -71,7 +71,7 @@ test.each([
     expect(await again.exited).not.toBe(0);
     expect(again.errors).toContain("wrong-members");
     expect(again.errors).toContain(
-      `expected the members 1, 2, 3, as the journal in ${join(all.data, "3")} knows them, got`,
+      `expected the members 1, 2, 3, as recorded in the journal in ${join(all.data, "3")}, got`,
     );
     await sleep(WOULD_BE_ELECTED_MS);
 
@@ -111,10 +111,10 @@ test("two of three folders are removed: no lock is granted, and with the folders
 
   const [one, two, three] = (await joinedAt(where)) as [Joined, Joined, Joined];
   for (const member of [one, two, three]) member.order({ do: "enter" });
-  await says(one, "lost-journal: node 2 has come with a new journal, and this node remembers another");
-  await says(one, "lost-journal: node 3 has come with a new journal, and this node remembers another");
+  await says(one, "lost-journal: node 2 has a new journal, but this node remembers another");
+  await says(one, "lost-journal: node 3 has a new journal, but this node remembers another");
   for (const member of [two, three])
-    await says(member, "lost-journal: this node has come with a new journal, and node 1 remembers another");
+    await says(member, "lost-journal: this node has a new journal, but node 1 remembers another");
   await sleep(WOULD_BE_ELECTED_MS);
   for (const member of [one, two, three]) {
     expect(member.saidAlready("entered")).toEqual([]);
@@ -145,7 +145,7 @@ test("one of three folders is removed: the member is rejected until it is replac
 
   const [one, two, three] = (await joinedAt(where)) as [Joined, Joined, Joined];
   three.order({ do: "enter" });
-  await says(three, "lost-journal: this node has come with a new journal, and node 1 remembers another");
+  await says(three, "lost-journal: this node has a new journal, but node 1 remembers another");
   tokens.push(await tokenOf(one), await tokenOf(two));
   await stop(one);
   await sleep(WOULD_BE_ELECTED_MS);
@@ -159,7 +159,7 @@ test("one of three folders is removed: the member is rejected until it is replac
   const [first = "", second = "", third = ""] = [1, 2, 3].map((id) => join(where.data, `${id}`));
   const few = await new Coterie("member", "replace", "3", "--data", third, "--from", first).finished;
   expect(few).toMatchObject({ code: 2 });
-  expect(few.stderr).toContain("expected the folders of 2 of the 3 members, got those of 1");
+  expect(few.stderr).toContain("expected the folders of 2 of the 3 members, got the folders of 1");
   const made = await new Coterie("member", "replace", "3", "--data", third, "--from", first, second).finished;
   expect(made).toMatchObject({
     code: 0,

@@ -149,7 +149,7 @@ describe("`coterie node` with a journal", () => {
       signal: null,
       stdout: "",
       stderr:
-        'coterie: expected a directory for the journal of paxos, which must outlive its process: give dataDir to host(), or name one with --data DIR, or as "dataDir" in the config file\n',
+        'coterie: expected a directory for the journal of paxos, which must outlive its process: pass dataDir to host(), or set --data DIR or "dataDir" in the config file\n',
     });
     const run = await started("--data", join(folder, "elsewhere"));
     await killed(run);
@@ -171,9 +171,7 @@ describe("`coterie node` with a journal", () => {
     await ranOnce();
     appendFileSync(file, "half a wri");
     const run = await started();
-    expect(run.member.stderr).toContain(
-      `the journal ${file} ended in a write that was never confirmed: 10 bytes cut off`,
-    );
+    expect(run.member.stderr).toContain(`the journal ${file} ended with an unconfirmed write: removed 10 bytes`);
     await killed(run);
   });
 
@@ -191,7 +189,7 @@ describe("`coterie node` with a journal", () => {
     expect(refused.stderr).toMatch(
       /^coterie: the journal .*journal is damaged: it cannot be read at byte 28, and from/,
     );
-    expect(refused.stderr).toContain("The node does not start, for it could go back on its word.");
+    expect(refused.stderr).toContain("The node does not start, because it could break its promises.");
     writeFileSync(file, whole);
     await killed(await started());
   });

@@ -48,7 +48,7 @@ test("a member that equivocates is named, is not counted, and can be followed in
   ]);
   for (const { agreed } of cluster.events.flatMap((event) => (event.event === "leader" ? [event] : [])))
     expect(agreed).not.toContain(3);
-  const lie = "this member lies (equivocate: sends each receiver the message as it is, or";
+  const lie = "this member is Byzantine (equivocate: sends each receiver the message as it is, or";
   await until("it is said that it lies", () => cluster.stderr.includes(lie), cluster);
   cluster.signal("SIGINT");
   await cluster.finished;

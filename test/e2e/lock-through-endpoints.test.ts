@@ -112,9 +112,9 @@ describe("at a member", () => {
   });
 
   test.each([
-    ["lock", "read", "a change takes the role write, and this client has the role read"],
-    ["elect", "read", "a change takes the role write, and this client has the role read"],
-    ["put", "read", "a change takes the role write, and this client has the role read"],
+    ["lock", "read", "a change requires the role write, but this client has the role read"],
+    ["elect", "read", "a change requires the role write, but this client has the role read"],
+    ["put", "read", "a change requires the role write, but this client has the role read"],
     ["lock", "unknown", "expected a valid token or certificate"],
     ["elect", "unknown", "expected a valid token or certificate"],
   ])("%s with the token of %s is not allowed, which is exit code 2", async (command, role, why) => {

@@ -46,8 +46,8 @@ export class LogClients {
   }
 
   /**
-   * From now on they use other keys. Unanswered requests may take effect at any later time, and a search through
-   * many such requests of one key takes long.
+   * From now on they use other keys. Unanswered requests may take effect at any later time, and a search through many such
+   * requests of one key takes long.
    */
   renewKeys(): void {
     const generation = this.#keys.length;
@@ -56,8 +56,7 @@ export class LogClients {
 
   /**
    * Another process requested this operation, and it has been executed by now, with an unknown answer. A Byzantine member
-   * requests only
-   * operations that it has seen, so not earlier than the original.
+   * requests only operations that it has seen, so not earlier than the original.
    */
   overhear(operation: string): void {
     this.#overheard.push({ operation, at: performance.now() });

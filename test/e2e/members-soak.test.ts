@@ -1,12 +1,10 @@
 /**
  * Clients that use all shared objects of a cluster, while its members are killed, stopped, cut off, short of disk, on slow disks
- * and wrong clocks,
- * restarted and upgraded one by one, added, removed, replaced and moved. Reads and writes of keys are linearizable, no
- * acknowledged
- * operation is lost or applied twice, watches have no gap, no two clients hold one lock, and no stale token is accepted. Members
- * use a channel of the
- * log meanwhile: all deliver the same messages in the same order, and have one state.
- * COTERIE_SOAK_MINUTES=60 sets the duration, but each kind of fault occurs at least once; COTERIE_SEED repeats its plan.
+ * and wrong clocks, restarted and upgraded one by one, added, removed, replaced and moved. Reads and writes of keys are
+ * linearizable, no acknowledged operation is lost or applied twice, watches have no gap, no two clients hold one lock, and no
+ * stale token is accepted. Members use a channel of the log meanwhile: all deliver the same messages in the same order, and have
+ * one state. COTERIE_SOAK_MINUTES=60 sets the duration, but each kind of fault occurs at least once; COTERIE_SEED repeats its
+ * plan.
  *
  * @module-tag long
  */

@@ -103,7 +103,7 @@ test("a fourth is added, the first removed, a dead one replaced and one moved, w
   start(1, path(folder, "founders.json"));
   expect(await (running.get(1) as Coterie).finished).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("ids are not given again"),
+    stderr: expect.stringContaining("ids are not reused"),
   });
 
   await stop(3, "SIGKILL");

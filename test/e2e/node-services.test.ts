@@ -1,7 +1,6 @@
 /**
  * The examples of docs/guide/frameworks.md work as described: exactly one replica runs the schedule, all share settings, and a
- * replica that ends
- * releases its grants.
+ * replica that ends releases its grants.
  *
  * @module-tag long
  */

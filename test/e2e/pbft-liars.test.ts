@@ -1,12 +1,10 @@
 /**
  * Four PBFT replicas as real processes, one of them Byzantine, under load, once as the primary and once as a backup. The others
- * decide
- * throughout, their clients see a linearizable history, and the Byzantine replica is named if possible.
+ * decide throughout, their clients see a linearizable history, and the Byzantine replica is named if possible.
  *
  * A Byzantine replica that signs new messages is a Byzantine client as well: it requests in its own name operations that it has
- * seen, and they
- * are legitimately in the log. Therefore the operations that honest replicas execute for it are part of the history, with unknown
- * answers.
+ * seen, and they are legitimately in the log. Therefore the operations that honest replicas execute for it are part of the
+ * history, with unknown answers.
  *
  * @module-tag long
  */
@@ -117,7 +115,7 @@ async function beside(liar: number, behaviour: BehaviourName, deeds: number): Pr
     const { peers } = await statusOf(id);
     expect(Math.max(...peers.map(({ queuedBytes }) => queuedBytes))).toBeLessThan(8 * 2 ** 20);
   }
-  expect(members.running.get(liar)?.stderr).toContain(`this member lies (${behaviour}`);
+  expect(members.running.get(liar)?.stderr).toContain(`this member is Byzantine (${behaviour}`);
   expect((await statusOf(liar)).byzantine).toBe(behaviour);
   await expectNamed(liar, behaviour, honest);
 }
@@ -131,7 +129,7 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
       exposed.filter((node) => node !== liar),
       `member ${id}`,
     ).toEqual([]);
-    const isSaid = members.running.get(id)?.stderr.includes(`node ${liar} lies: there is what no correct node signs`);
+    const isSaid = members.running.get(id)?.stderr.includes(`node ${liar} is Byzantine: it signed contradictory statements`);
     expect(isSaid, `member ${id}`).toBe(exposed.length > 0);
     if (isSaid) naming.push(id);
     const heard = async (): Promise<{ ofLiar: number; ofOther: number }> => {

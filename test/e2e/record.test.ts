@@ -125,7 +125,7 @@ test("an existing file is not overwritten without the option", async () => {
   const { code, stderr } = await coterie("up", "--nodes", "1", "--port", "0", "--record", file);
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: `coterie: expected --record to name a new file, but ${file} is there already: name another, or overwrite it with --force\n`,
+    stderr: `coterie: expected --record to name a new file, but ${file} already exists: name another, or overwrite it with --force\n`,
   });
   expect(readFileSync(file, "utf8")).toBe("precious\n");
 });

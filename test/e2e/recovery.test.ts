@@ -68,10 +68,10 @@ test("saved, shown and restored: an incomplete file is rejected, and so is a fol
     expect(code).toBe(2);
     expect(stderr.replaceAll(/\s+/g, " ")).toContain(why);
   };
-  await refused(bytes.subarray(0, bytes.length - 9), "its end is missing: it was cut off");
-  await refused(Buffer.from(bytes.toString().replace("éé", "ée")), "it was altered: its digest is another");
-  await refused(Buffer.from(bytes.toString().replace('"version":1', '"version":2')), "it is of version 2");
-  await refused(Buffer.from("COTERIE"), "it does not begin as one does");
+  await refused(bytes.subarray(0, bytes.length - 9), "its end is missing");
+  await refused(Buffer.from(bytes.toString().replace("éé", "ée")), "it was altered: its digest differs");
+  await refused(Buffer.from(bytes.toString().replace('"version":1', '"version":2')), "got version 2");
+  await refused(Buffer.from("COTERIE"), "it does not begin like one");
 
   const restore = ["snapshot", "restore", file, "--config", config];
   expect(await coterie(...restore)).toMatchObject({ code: 2, stderr: expect.stringContaining("to be empty") });

@@ -1,7 +1,7 @@
 /**
- * Five members whose programs contend for one lock and campaign in one election all the time, while they are killed, paused,
- * cut off, lose their folders, are restarted with another release, and meet nodes with another list: no two
- * are ever certain at once, and no token is repeated. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its choices.
+ * Five members whose programs contend for one lock and campaign in one election all the time, while they are killed, paused, cut
+ * off, lose their folders, are restarted with another release, and meet nodes with another list: no two are ever certain at once,
+ * and no token is repeated. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats its choices.
  *
  * @module-tag long
  */

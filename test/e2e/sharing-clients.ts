@@ -1,7 +1,6 @@
 /**
  * The shared objects of clients in addition to keys, counters and one lock: permits, readers and writers, a barrier, an election,
- * large items,
- * and a resource under a lock, which also receives writes with old tokens. A violation is thrown as an error.
+ * large items, and a resource under a lock, which also receives writes with old tokens. A violation is thrown as an error.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../src/core/random.ts";

@@ -1,6 +1,6 @@
 /**
- * Random kills, pauses and restarts: each time all alive nodes agree on the highest. COTERIE_SOAK=100 makes it
- * long; COTERIE_SEED repeats a run.
+ * Random kills, pauses and restarts: each time all alive nodes agree on the highest. COTERIE_SOAK=100 makes it long; COTERIE_SEED
+ * repeats a run.
  *
  * @module-tag long
  */

@@ -1,9 +1,7 @@
 /**
  * A member with a channel, for `members-soak.test.ts`: `node speaking-member.js PACKAGE FILE NAME OPTIONS`. It joins with the
- * options, sends
- * one message after the other on a channel of the log, and replicates a state over it: the founder of the state, and the number
- * of
- * messages since. Deliveries and the outcome of its own messages go into the file, line by line, until SIGTERM.
+ * options, sends one message after the other on a channel of the log, and replicates a state over it: the founder of the state,
+ * and the number of messages since. Deliveries and the outcome of its own messages go into the file, line by line, until SIGTERM.
  */
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,7 +1,6 @@
 /**
  * A resource that checks tokens, and leaders that do not check whether they still lead: it accepts no stale write while processes
- * are killed, paused and
- * cut off. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
+ * are killed, paused and cut off. COTERIE_SOAK=200 makes it long; COTERIE_SEED repeats a run.
  *
  * @module-tag long
  */

@@ -192,7 +192,7 @@ describe("actions", () => {
     ],
     [
       { type: "dance" },
-      'expected type to be an act such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command, got "dance"',
+      'expected type to be an action such as kill, restart, pause, resume, cut, mend, split, heal, link-conditions or command, got "dance"',
     ],
   ])("%j is rejected with a sentence", async (act, sentence) => {
     expect(await refusal(act)).toBe(sentence);

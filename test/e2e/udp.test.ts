@@ -1,7 +1,7 @@
 /**
- * ip-multicast over real datagrams in separate processes: on the loopback interface with lost, duplicated
- * and reordered datagrams, and between network namespaces. COTERIE_SOAK=200 makes it long: a million messages in total, and a
- * pause of ten seconds.
+ * ip-multicast over real datagrams in separate processes: on the loopback interface with lost, duplicated and reordered
+ * datagrams, and between network namespaces. COTERIE_SOAK=200 makes it long: a million messages in total, and a pause of ten
+ * seconds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -228,12 +228,12 @@ describe.skipIf(impossible !== null)("between network namespaces", () => {
     net.forwardMulticast(false);
     await until("no member receives any message", () => group.every(({ reached }) => reached.length === 0));
     await until("the members say so", () => group.every(({ lines }) => lines.length > 0));
-    for (const { lines } of group) expect(lines.join("\n")).toMatch(/through .* does not get through to nodes? \d/);
+    for (const { lines } of group) expect(lines.join("\n")).toMatch(/through .* does not reach nodes? \d/);
     for (const member of group) member.order({ do: "send", count: 2_000, batch: 50 });
     const told = await allDelivered(group, [0, 1, 2], 2_000);
     net.forwardMulticast(true);
     await allReached(group);
-    for (const { lines } of group) expect(lines.join("\n")).toMatch(/multicast gets through to node \d again/);
+    for (const { lines } of group) expect(lines.join("\n")).toMatch(/multicast reaches node \d again/);
     for (const member of group) member.order({ do: "send", count: 2_000, batch: 50 });
     const after = await allDelivered(group, [0, 1, 2], 4_000);
     for (const [self, { datagrams }] of after.entries())

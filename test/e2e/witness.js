@@ -1,7 +1,7 @@
 /**
- * The command under a grant in these tests: `node witness.js PORT LOG MEMBER [MS]`. It records that it
- * begins, that it still runs, every 5 ms, and that it received a signal. It also listens on a port, which only one process
- * can. It ends by itself after MS.
+ * The command under a grant in these tests: `node witness.js PORT LOG MEMBER [MS]`. It records that it begins, that it still
+ * runs, every 5 ms, and that it received a signal. It also listens on a port, which only one process can. It ends by itself after
+ * MS.
  */
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:net";

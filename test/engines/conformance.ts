@@ -1,7 +1,6 @@
 /**
  * The guarantees of `join()` for elections, locks and maps over any engine: the same tests over the replicated log, the simulated
- * engine and each
- * real engine. `exceptions.ts` lists what an engine cannot do, with the reason.
+ * engine and each real engine. `exceptions.ts` lists what an engine cannot do, with the reason.
  */
 import { expect } from "vitest";
 import type { EngineMember } from "../../src/index.ts";
@@ -36,7 +35,7 @@ const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
 
 export const conformance: readonly Conformance[] = [
   {
-    name: "a lock has one holder, and comes to those who wait in their order with growing tokens",
+    name: "a lock has one holder and goes to waiters in FIFO order, with increasing tokens",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const order: number[] = [];
@@ -60,7 +59,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "what a process held that has left is the next one's at once",
+    name: "grants of a process that left go to the next waiter at once",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const held = await a.mutex("left").acquire();
@@ -71,7 +70,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a semaphore has as many holders as permits, and refuses another number of them",
+    name: "a semaphore has at most as many holders as permits, and rejects a different capacity",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const one = await a.semaphore("places", { permits: 2 }).acquire();
@@ -84,7 +83,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "readers share a lock, and a writer that waits is not overtaken",
+    name: "readers share a lock, and do not overtake a waiting writer",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const [x, y] = [await a.readWriteLock("page").read(), await b.readWriteLock("page").read()];
@@ -97,7 +96,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "one leads at a time; others see who, and with which metadata, and lead next",
+    name: "an election has one leader at a time; others see its id and metadata, and succeed it",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const seen: unknown[] = [];
@@ -123,7 +122,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a map is read as it was written, by all, and in the order of its keys",
+    name: "all processes read the same entries of a map, in key order",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const [mine, theirs] = [a.map<unknown>("things / ü"), b.map<unknown>("things / ü")];
@@ -141,7 +140,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "compare-and-set lets one of many through, and updates lose none",
+    name: "one of several concurrent compare-and-set calls succeeds, and no update is lost",
     async check({ join }) {
       const members = [await join(), await join(), await join()];
       const map = (member: Shared) => member.map<number>("counts");
@@ -157,7 +156,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a watch tells every change in order, none twice, from a revision on",
+    name: "a watch reports every change after a revision, once and in order",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const map = a.map<number>("watched");
@@ -177,7 +176,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a transaction over two keys happens at one moment, or is done anew",
+    name: "a transaction over two keys is atomic, and is retried after a conflict",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const accounts = a.map<number>("accounts");
@@ -195,7 +194,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a value with a field that is undefined is refused with its path, whichever call is given it",
+    name: "every call rejects a value with an undefined field and names its path",
     async check({ join }) {
       const member = await join();
       const map = member.map<unknown>("values");
@@ -220,7 +219,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "a leased key goes with its process, and watches are told",
+    name: "a leased key is deleted when its process ends, and watches report it",
     async check({ join }) {
       const [a, b] = [await join(), await join()];
       const { revision } = await b.map("present").range();
@@ -233,7 +232,7 @@ export const conformance: readonly Conformance[] = [
     },
   },
   {
-    name: "what others have put there ends no process: it is refused where it is read",
+    name: "a value from another program does not end a process: only reads of it throw",
     async check({ join, spoil }) {
       const [a, b, c] = [await join(), await join(), await join()];
       const map = b.map<number>("spoilt");

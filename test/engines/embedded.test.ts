@@ -17,7 +17,7 @@ describe("members of a cluster", () => {
       joined += 1;
       return Promise.resolve(world.member(joined));
     };
-    const spoil = () => Promise.reject(new Error("nothing writes past members"));
+    const spoil = () => Promise.reject(new Error("other programs cannot write to members"));
     await world.run(() => asListed("members", name, check({ join, spoil })));
   });
 });

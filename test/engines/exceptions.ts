@@ -4,8 +4,8 @@ import { outages } from "./outages.ts";
 import { restores } from "./restores.ts";
 
 /** Tests of their own kill and pause members, and cut them off from each other. */
-const NO_ENGINE = "no engine to be away from";
-const OWN_BACKUPS = "a cluster founded from a backup is another one";
+const NO_ENGINE = "does not depend on an engine";
+const OWN_BACKUPS = "a cluster founded from a backup is a new cluster";
 
 export interface Exception {
   readonly engine: string;
@@ -21,9 +21,9 @@ export const exceptions: readonly Exception[] = [
   ...restores.map(({ name }) => ({ engine: "members", promise: name, error: null, reason: OWN_BACKUPS })),
   {
     engine: "members",
-    promise: "what others have put there ends no process: it is refused where it is read",
-    error: /nothing writes past members/,
-    reason: "nothing writes past them",
+    promise: "a value from another program does not end a process: only reads of it throw",
+    error: /other programs cannot write to members/,
+    reason: "other programs cannot write to members",
   },
 ];
 

@@ -43,7 +43,7 @@ test("a call that times out while an engine rejects calls reports the reason, un
     const cause = { code: "engine-unavailable", message: "simulated: OOM command not allowed" };
     await expect(member.map("m").put("k", 1, { timeoutMs: 1_500 })).rejects.toMatchObject({
       code: "request-timeout",
-      message: `the write of "k" in the map "m" was not answered within 1500 ms: ${why}; it may have been done, or be done yet`,
+      message: `the write of "k" in the map "m" was not answered within 1500 ms: ${why}; it may have taken effect, or may still take effect`,
       cause,
     });
     await expect(member.mutex("x").acquire({ timeoutMs: 1_500 })).rejects.toMatchObject({
@@ -72,7 +72,7 @@ test("a call that times out while an engine is unavailable reports that", async 
     await engine.sleep(6_000);
     await expect(member.map("m").get("k", { timeoutMs: 3_000 })).rejects.toMatchObject({
       message:
-        'the read of "k" in the map "m" was not answered within 3000 ms: simulated does not answer; a call to simulated failed: no answer; nothing was done',
+        'the read of "k" in the map "m" was not answered within 3000 ms: simulated does not answer; a call to simulated failed: no answer; it had no effect',
     });
   });
 });

@@ -1,11 +1,9 @@
 /**
  * Three processes increment a counter under a lock: each reads it and writes one more, with its token. A write is accepted only
  * if its token is not lower than any before. One process is killed and replaced. One is paused past its session and one is cut
- * off,
- * both between their read and their write, which arrives late and must be rejected. All connections are reset, and the engine is
- * paused,
- * killed and restarted. If two processes had held the lock at once, or a stale write had been accepted, the count would be too
- * low.
+ * off, both between their read and their write, which arrives late and must be rejected. All connections are reset, and the
+ * engine is paused, killed and restarted. If two processes had held the lock at once, or a stale write had been accepted, the
+ * count would be too low.
  */
 import { guard, StaleToken } from "../../src/index.ts";
 

@@ -30,7 +30,7 @@ async function isOver(signal: AbortSignal): Promise<void> {
 
 export const outages: readonly Outage[] = [
   {
-    name: "keeps a lock while the engine is paused, and killed and started again, for less than a session",
+    name: "keeps a lock while the engine is paused or restarted for less than a session",
     async check(stage) {
       const { server, join, sleep, now } = stage;
       const member = await join(20_000);
@@ -50,7 +50,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "ends what is held before a session can, where the engine is away for longer",
+    name: "ends grants before their session can expire if the engine is unavailable for longer",
     async check({ server, join, now }) {
       const held = await (await join(3_000)).mutex("long outage").acquire();
       const next = (await join(3_000)).mutex("long outage").acquire();
@@ -63,7 +63,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "keeps a lock while its connections are cut for less than a session, and reset",
+    name: "keeps a lock while its connections are reset, or cut for less than a session",
     async check(stage) {
       const { join, joinBehind, sleep, now } = stage;
       const { member, network } = await joinBehind(20_000);
@@ -85,7 +85,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "ends what is held before others get it, where a process is cut off for longer, and has it again afterwards",
+    name: "ends grants before others acquire them if a process is cut off for longer, and lets it acquire them again afterwards",
     async check({ join, joinBehind, now }) {
       const { member: cutOff, network } = await joinBehind(3_000);
       const other = await join(3_000);
@@ -106,7 +106,7 @@ export const outages: readonly Outage[] = [
     },
   },
   {
-    name: "loses and doubles no increment, and takes no stale token, while processes and the engine are killed, paused and cut off from each other",
+    name: "neither loses nor repeats an increment nor accepts a stale token while processes and the engine are killed, paused and partitioned",
     async check({ count }) {
       const { value, accepted, stale, kills } = await count();
       expect(value).toBe(accepted);

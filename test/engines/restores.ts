@@ -66,7 +66,7 @@ const upTo = (last: number): number[] => Array.from({ length: last }, (_, at) =>
 
 export const restores: readonly Restore[] = [
   {
-    name: "ends watches with `compacted` when its server comes back from a backup",
+    name: "ends watches with `compacted` when the server is restored from a backup",
     async check(stage) {
       const { join, backUp, restore } = stage;
       const [a, b] = [await join(SESSION_MS), await join(SESSION_MS)];
@@ -112,7 +112,7 @@ export const restores: readonly Restore[] = [
     },
   },
   {
-    name: "ends what a session holds at the first answer after a restore, and grants it with a higher token",
+    name: "ends the grants of a session at the first answer after a restore, and grants them again with a higher token",
     async check(stage) {
       const { join, backUp, restore } = stage;
       const [a, b] = [await join(SESSION_MS), await join(SESSION_MS)];

@@ -61,7 +61,7 @@ test("an engine that is unavailable from the start: join() rejects with the reas
   await engine.run(async () => {
     await expect(engine.join({ timeoutMs: 3_000 })).rejects.toMatchObject({
       code: "no-endpoint",
-      message: "simulated gave no session within 3000 ms: no answer",
+      message: "simulated did not open a session within 3000 ms: no answer",
       cause: { code: "engine-unavailable", message: "simulated: no answer" },
     });
   });

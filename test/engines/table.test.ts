@@ -20,7 +20,7 @@ const tried = [...conformance, ...outages, ...restores];
 
 function table(): string {
   const rows = tried.map(({ name }) => [name, ...columns.map((each) => cell(each.name, name))]);
-  const head = ["", ...columns.map(({ title }) => title)];
+  const head = ["Guarantee", ...columns.map(({ title }) => title)];
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 

@@ -32,7 +32,7 @@ export class JournalFolder {
     return this.#closing(await openJournal(at, { platform: realPlatform, owner: "me", log, onFailure, ...options }));
   }
 
-  /** Opens, takes a slot, does something and closes. Returns what the slot holds in the end. */
+  /** Opens the journal, takes a slot, runs `act` and closes. Returns the final contents of the slot. */
   async session(act: (slot: Slot<Note>) => unknown = () => {}, options?: Partial<JournalOptions>) {
     const journal = await this.open(options);
     const slot = journal.slot("notes", noteShape);
@@ -65,7 +65,7 @@ export class JournalFolder {
   }
 }
 
-/** To be called once in a test file: a new folder for every test. */
+/** Call it once in a test file: a new folder for every test. */
 export function journalFolder(): JournalFolder {
   const folder = new JournalFolder();
   beforeEach(() => {

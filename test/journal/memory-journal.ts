@@ -9,8 +9,7 @@ export function memoryJournal(kept = new Map<string, unknown[]>()): Journal {
   const taken = new Set<string>();
   return {
     slot<R>(name: string, shape: Shape<R>) {
-      if (taken.has(name))
-        throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
+      if (taken.has(name)) throw new UsageError("slot-taken", unexpected("the slot of the journal", "unused", name));
       taken.add(name);
       const records = (kept.get(name) ?? []) as R[];
       kept.set(name, records);

@@ -1,4 +1,4 @@
-/** Certificates made on the spot: an authority, and members' certificates that it signs. */
+/** Certificates for a test: an authority, and members' certificates that it signs. */
 import { issue, makeAuthority } from "../../src/cluster/certificates.ts";
 import type { TlsMaterial } from "../../src/runtime/platform/platform.ts";
 
@@ -7,7 +7,7 @@ export interface Authority {
   /** A certificate for these DNS names, with its key, valid for a day. */
   issue(...names: string[]): Promise<TlsMaterial>;
   issueFor(days: number, ...names: string[]): Promise<TlsMaterial>;
-  /** One that was valid for a day so many days ago. */
+  /** A certificate that was valid for one day, this many days ago. */
   issueEarlier(daysAgo: number, ...names: string[]): Promise<TlsMaterial>;
 }
 

@@ -1,11 +1,11 @@
-/** What a test opens is closed when it ends, the latest first, whether it passed or not. */
+/** Closes resources when their test ends, the latest first, whether it passed or not. */
 import { afterEach } from "vitest";
 
 interface Closing {
   close(): unknown;
 }
 
-/** To be called once in a test file. */
+/** Call it once in a test file. */
 export function closedAfterEach(): <T extends Closing>(opened: T) => T {
   const open: Closing[] = [];
   afterEach(async () => {

@@ -1,6 +1,6 @@
-/** The size of the heap without what nobody needs any more. */
+/** The size of the heap after garbage collection. */
 export function heapUsedBytes(): number {
-  // By a flag of the test processes: V8 does not promise to survive flags that change while it runs.
+  // Needs a flag of the test processes: V8 may fail if flags change while it runs.
   if (globalThis.gc === undefined)
     throw new Error("expected a process with --expose-gc, as vitest.config.ts starts them");
   globalThis.gc();

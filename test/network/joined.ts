@@ -1,4 +1,4 @@
-/** Members of one cluster, all in this process, each with a folder of its own; gone when the test ends. */
+/** Members of one cluster, all in this process, each with its own folder. They are removed when the test ends. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as path } from "node:path";
@@ -10,14 +10,14 @@ import { freePorts } from "./free-ports.ts";
 
 export interface Cluster {
   readonly members: Readonly<Record<number, string>>;
-  /** Starts member `id`, 1 and up, or starts it again. */
+  /** Starts or restarts member `id`, 1 and up. */
   start(id: number, options?: Partial<JoinOptions>): Promise<Member>;
-  /** All that members have logged. */
+  /** All log lines of members. */
   readonly lines: string[];
   close(): Promise<void>;
 }
 
-/** @param options for all members; a `dataDir` of its own is made for each, unless it is said to be undefined. */
+/** @param options options of all members. Each gets its own `dataDir`, unless `dataDir` is set to undefined. */
 export async function cluster(size: number, options: Partial<JoinOptions> = {}): Promise<Cluster> {
   const ports = await freePorts(size);
   const members = Object.fromEntries(ports.map((port, index) => [index + 1, `127.0.0.1:${port}`]));
@@ -44,7 +44,7 @@ export async function cluster(size: number, options: Partial<JoinOptions> = {}):
 export const startAll = ({ members, start }: Cluster): Promise<Member[]> =>
   Promise.all(Object.keys(members).map((id) => start(Number(id))));
 
-/** The first start of a cluster, which needs all its members; from then on some are enough. */
+/** The first start of a cluster, which needs all its members. Later a majority is enough. */
 export async function meetOnce({ members, start }: Cluster): Promise<void> {
   const alone = { multicast: undefined, admin: undefined };
   const all = await Promise.all(Object.keys(members).map((id) => start(Number(id), alone)));

@@ -11,7 +11,7 @@ import { freePorts } from "./free-ports.ts";
 
 const sha256 = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-/** Tokens are called as their roles are. */
+/** Tokens have the names of their roles. */
 export function writeRoles(file: string, tokens: Readonly<Record<string, string>>): string {
   const list = Object.entries(tokens).map(([token, role]) => ({ name: token, role, sha256: sha256(token) }));
   writeFileSync(file, JSON.stringify({ tokens: list }));
@@ -21,7 +21,7 @@ export function writeRoles(file: string, tokens: Readonly<Record<string, string>
 export interface Serving {
   readonly member: Member;
   readonly url: string;
-  /** Of its own. */
+  /** Its own folder. */
   readonly folder: string;
 }
 

@@ -1,4 +1,4 @@
-/** Network namespaces joined by a bridge: machines of their own, as far as sockets can tell. Needs root and Linux. */
+/** Network namespaces joined by a bridge, which look like separate machines to sockets. Needs root and Linux. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 
@@ -7,14 +7,14 @@ export interface Namespaces {
   readonly addresses: readonly string[];
   /** A command that runs another within the namespace. */
   within(index: number): string[];
-  /** From now on these names lead to these addresses within all of them, and no other does. */
+  /** From now on, exactly these names resolve to these addresses within all namespaces. */
   name(hosts: Readonly<Record<string, string>>): void;
-  /** Whether the bridge forwards multicast to and from the namespaces, as a switch would, or not; the rest it always does. */
+  /** Whether the bridge forwards multicast to and from the namespaces, as a switch would. It always forwards everything else. */
   forwardMulticast(forwards: boolean): void;
   close(): void;
 }
 
-/** Throws what the system says if there can be none. */
+/** @throws Error with the system's message if namespaces are impossible */
 export function namespaces(count: number): Namespaces {
   const tag = `ct${process.pid % 100_000}`;
   const bridge = `${tag}br`;
@@ -22,7 +22,7 @@ export function namespaces(count: number): Namespaces {
   const names = Array.from({ length: count }, (_, index) => `${tag}n${index}`);
   const outer = (index: number): string => `${tag}v${index}`;
   const close = (): void => {
-    for (const name of names) attempt("ip", "netns", "delete", name); // Its end of the cable goes with it.
+    for (const name of names) attempt("ip", "netns", "delete", name); // This removes its end of the cable as well.
     for (const name of names) rmSync(folderOf(name), { recursive: true, force: true });
     for (const index of names.keys()) attempt("ip", "link", "delete", outer(index));
     attempt("ip", "link", "delete", bridge);
@@ -52,7 +52,7 @@ export function namespaces(count: number): Namespaces {
       const lines = Object.entries({ localhost: "127.0.0.1", ...hosts }).map(
         ([host, address]) => `${address} ${host}\n`,
       );
-      for (const name of names) writeFileSync(hostsOf(name), lines.join("")); // The file itself is seen inside.
+      for (const name of names) writeFileSync(hostsOf(name), lines.join("")); // The namespaces see the file itself.
     },
     forwardMulticast(forwards) {
       const flood = forwards ? "on" : "off";
@@ -62,7 +62,7 @@ export function namespaces(count: number): Namespaces {
   };
 }
 
-/** What stands there is in the place of /etc for what `ip netns exec` runs. */
+/** `ip netns exec` uses this folder in place of /etc. */
 const folderOf = (name: string): string => `/etc/netns/${name}`;
 const hostsOf = (name: string): string => `${folderOf(name)}/hosts`;
 
@@ -74,6 +74,6 @@ function attempt(command: string, ...args: string[]): void {
   try {
     run(command, ...args);
   } catch {
-    // It was not there.
+    // It did not exist.
   }
 }

@@ -1,4 +1,4 @@
-/** A TCP transport whose messages are numbers, with everything that it says written down. */
+/** A TCP transport whose messages are numbers, with a record of its events. */
 import type { NodeId } from "../../src/core/protocol.ts";
 import { list, natural, type Shape, text, variants } from "../../src/core/shape.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
@@ -32,7 +32,7 @@ export interface TransportUnderTest {
   readonly identity: GroupIdentity;
   readonly injector: FaultInjector;
   readonly counts: Counts;
-  /** The values that arrived from each node, in their order. */
+  /** The values from each node, in order of arrival. */
   readonly received: Map<NodeId, number[]>;
   readonly receivedIds: string[];
   readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
@@ -56,7 +56,7 @@ export interface Around {
   readonly shape?: Shape<Numbered>;
   readonly limits?: Partial<Limits>;
   readonly tls?: TlsMaterial;
-  /** Without it there is no journal. */
+  /** Null: it has no journal. */
   readonly memory?: Memory | null;
 }
 

@@ -1,4 +1,4 @@
-/** A multicast transport whose messages are numbers, with everything that it says written down. */
+/** A multicast transport whose messages are numbers, with a record of its events. */
 import { createSocket } from "node:dgram";
 import type { NodeId } from "../../src/core/protocol.ts";
 import { type FaultInjector, faultInjector } from "../../src/runtime/fault-injector.ts";
@@ -16,15 +16,15 @@ export interface UdpUnderTest {
   readonly transport: UdpMulticast<Numbered>;
   readonly injector: FaultInjector;
   readonly counts: Counts;
-  /** The values that arrived from each node, as they came. */
+  /** The values from each node, in order of arrival. */
   readonly received: Map<NodeId, number[]>;
   readonly receivedIds: string[];
-  /** What went by the other way. */
+  /** Messages that were sent over links instead. */
   readonly detours: { readonly to: NodeId; readonly value: number }[];
   readonly lost: { readonly to: NodeId; readonly why: LossReason; readonly ids: readonly string[] }[];
   readonly lines: string[];
   readonly fatal: Error[];
-  /** Whom this node is linked to otherwise: everybody, unless a test says something else. */
+  /** The nodes that have a link to this one; all by default. */
   linked: readonly NodeId[];
   from(node: NodeId): number[];
   open(): Promise<void>;
@@ -93,16 +93,16 @@ export function udpUnderTest(around: AroundUdp): UdpUnderTest {
   return under;
 }
 
-/** What members without a key say in a group, as anybody can hear it. */
+/** The messages that members without a key send in a group, which any process can receive. */
 export interface Overheard {
-  /** Whom each member has said that it hears. */
+  /** The nodes that each member has reported it receives from. */
   readonly hears: ReadonlyMap<NodeId, readonly NodeId[]>;
-  /** How many datagrams with messages, or fragments of one, each member has sent. */
+  /** The number of datagrams with messages, or fragments of one, from each member. */
   readonly carriers: ReadonlyMap<NodeId, number>;
   close(): Promise<void>;
 }
 
-/** Of a datagram: what stands before its sender. */
+/** The bytes of a datagram before its sender. */
 const PREFIX_BYTES = 12;
 
 export async function overhear({ group, port, interface: through }: UdpPlace): Promise<Overheard> {

@@ -1,6 +1,6 @@
 /**
- * docs/guide/getting-started.md and the page behind it, from the packed tarball in an empty folder: its program and its commands, as they stand
- * there, in one shell; and each prints what the page says. The members are upgraded to a later release.
+ * docs/guide/getting-started.md and the page after it, with the packed tarball in an empty folder: runs its program and its
+ * commands as printed, in one shell, and compares each output with the page. The members are upgraded to a later release.
  *
  * @module-tag long
  */
@@ -21,11 +21,11 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PAGES = ["docs/guide/getting-started.md", "docs/guide/changes.md"];
 const text = PAGES.map((page) => readFileSync(join(ROOT, page), "utf8")).join("\n");
 const elsewhere = mkdtempSync(join(tmpdir(), "coterie-first-cluster-"));
-/** Empty: what is in it the page has put there. */
+/** Initially empty: only the page's commands create files in it. */
 const folder = join(elsewhere, "stock");
 
 interface Block {
-  /** Empty: it is what the commands before it print. */
+  /** Empty: the output of the commands before it. */
   readonly language: string;
   readonly lines: readonly string[];
 }
@@ -42,7 +42,7 @@ async function pack(root: string, name: string): Promise<void> {
   await promisify(execFile)("npm", ["pack", "--ignore-scripts", "--pack-destination", destination], { cwd: root });
 }
 
-/** Takes commands one by one and says what each came to. Its jobs end with it. */
+/** Runs commands one by one and reports the exit code of each. Its jobs end with it. */
 const SHELL = `
 set -m
 trap 'kill -9 $(jobs -p) 2>/dev/null' EXIT
@@ -70,12 +70,12 @@ class Terminal {
     this.#ended = new Promise((resolve) => child.on("exit", resolve));
   }
 
-  /** For a wait that ends in vain. */
+  /** For a wait that times out. */
   get standing(): string {
     return `the terminal shows\n${this.printed}`;
   }
 
-  /** @returns its exit code. */
+  /** @returns its exit code */
   async type(command: string): Promise<number> {
     this.printed += `$ ${command}\n`;
     this.#commands.write(`${command}\n`);
@@ -112,7 +112,7 @@ it("leads from an empty folder to a cluster that was killed, grown, shrunk and u
       from = terminal.printed.length;
       for (const line of lines) {
         const code = await terminal.type(line);
-        // What waits for a process ends as that does.
+        // A command that waits for a process has that process's exit code.
         if (!line.includes("wait")) expect({ line, code, printed: terminal.printed }).toMatchObject({ code: 0 });
       }
     }
@@ -120,5 +120,5 @@ it("leads from an empty folder to a cluster that was killed, grown, shrunk and u
       for (const line of lines)
         await until(`the page's line is printed: ${line}`, () => terminal.printed.slice(from).includes(line), terminal);
   }
-  expect([...seen].toSorted()).toEqual(["", "js", "sh", "ts"]); // The last is run by test/docs/examples.test.ts.
+  expect([...seen].toSorted()).toEqual(["", "js", "sh", "ts"]); // test/docs/examples.test.ts runs the last one.
 });

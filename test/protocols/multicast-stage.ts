@@ -112,7 +112,7 @@ export const told = <M extends Vocabulary>({ path }: Exploration<MulticastWithWo
 
 function inWords(move: Move<{ state: object; message: Tagged; timer: string; command: Tagged }>): string {
   if (move.kind === "receive") return `${move.node} receives ${typeOf(move.message)} of ${move.from}`;
-  if (move.kind === "command") return `${move.node} receives the command ${typeOf(move.command)}`;
+  if (move.kind === "command") return `${move.node} is told to ${typeOf(move.command)}`;
   if (move.kind === "timeout") return `${move.node} goes on`;
   return `${move.node} ${move.kind}`;
 }

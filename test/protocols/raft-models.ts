@@ -113,8 +113,7 @@ const follower: Follower = {
 
 /**
  * Node 0 leads term 2, and its second entry is committed. Node 2 was cut off in term 1: its second and third entries are of that
- * term,
- * so it conflicts with the snapshot that it receives once 0 takes one.
+ * term, so it conflicts with the snapshot that it receives once 0 takes one.
  */
 export function overAConflict(bounded: Protocol<Raft>): Protocol<Raft> {
   const noop = (term: number) => ({ type: "noop", term }) as const;
@@ -158,10 +157,8 @@ const leaseIsUsed: Property<Raft> = {
 
 /**
  * Explores all runs within one lease: no promise and no lease that begins in a run expires in it, and any other timer may expire
- * at any
- * time. So leases are explored without a clock. A run begins after a silence: node 0 leads, and the promises to it have just
- * expired. A leader begins
- * one round of heartbeats by its timer, and nodes become candidates in one more term.
+ * at any time. So leases are explored without a clock. A run begins after a silence: node 0 leads, and the promises to it have
+ * just expired. A leader begins one round of heartbeats by its timer, and nodes become candidates in one more term.
  *
  * @param cut nodes without a link to each other
  */

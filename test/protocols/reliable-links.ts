@@ -1,8 +1,7 @@
 /**
  * Reliable links for the simulator, whose cuts and losses drop messages for good. Like the links between real processes, they
- * number,
- * acknowledge and resend messages between two nodes, so that each arrives once and in order while both are running. Messages to
- * an earlier incarnation are lost. Broadcasts are datagrams and stay unreliable.
+ * number, acknowledge and resend messages between two nodes, so that each arrives once and in order while both are running.
+ * Messages to an earlier incarnation are lost. Broadcasts are datagrams and stay unreliable.
  */
 import type { Context, MessageOf, NodeId, Protocol, Vocabulary } from "../../src/core/protocol.ts";
 import { changedContext } from "../../src/protocols/contexts.ts";

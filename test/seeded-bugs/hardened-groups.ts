@@ -24,7 +24,7 @@ export const agreementOnViews: readonly Change[] = [
     file: VIEWS,
     find: `        doWithout(state, node, ctx);\n        hasten(state, ctx);`,
     replace: `        doWithout(state, node, ctx);`,
-    ...foundBy("bfs", "one of a view crashes", "the group is whoever would be in it"),
+    ...foundBy("bfs", "one of a view crashes", "the group is the nodes that want to be in it"),
   },
   {
     name: "accepted-view-forgotten",

@@ -46,7 +46,7 @@ test("clients that connect get an error about the missing majority, whether or n
       const refused = world.connect({ machine, timeoutMs: 3_000 });
       await expect(refused).rejects.toMatchObject({
         code: "no-endpoint",
-        message: `none of ${[one, ...others].join(", ")} took this client within 3000 ms: ${one}: the member knows no leader of the log: ${ALONE}; ${others.join(", ")}: the connection is refused: nobody listens there (ECONNREFUSED)`,
+        message: `none of ${[one, ...others].join(", ")} accepted this client within 3000 ms: ${one}: the member knows no leader of the log: ${ALONE}; ${others.join(", ")}: the connection was refused: nothing listens at this address (ECONNREFUSED)`,
       });
     }
   });
@@ -69,7 +69,7 @@ test("a client that was connected gets the error from its calls as well", async 
       phase: "uncertain",
       message: expect.stringMatching(
         RegExp(
-          `was not answered within 3000 ms: no member takes this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\); it may have been done, or be done yet$`,
+          `was not answered within 3000 ms: no member accepts this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\); it may have taken effect, or may still take effect$`,
         ),
       ),
     });
@@ -89,7 +89,7 @@ test("members and clients that wait in vain report the reason, as calls do", asy
     const late = { code: "acquire-timeout", phase: "never-acquired" };
     const options = { timeoutMs: 3_000 };
     const unreached = expect.stringMatching(
-      RegExp(`^.* was not acquired within 3000 ms: no member takes this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\)`),
+      RegExp(`^.* was not acquired within 3000 ms: no member accepts this client \\(.*${ALONE}; .*ECONNREFUSED\\)\\)`),
     );
     await Promise.all([
       expect(world.member(1).mutex("free").acquire(options)).rejects.toMatchObject({

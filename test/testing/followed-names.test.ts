@@ -7,7 +7,7 @@ const MOST = 1_000;
 const refusal = {
   code: "overloaded",
   phase: "never-sent",
-  message: expect.stringContaining(`this client follows ${MOST} names, which is the most`),
+  message: expect.stringContaining(`this client already follows ${MOST} names, which is the maximum`),
 };
 
 const thrownBy = (work: () => unknown): unknown => {

@@ -52,7 +52,7 @@ describe("a member that is added while others send", () => {
         await world.sleep(MENDED_MS - world.now() + 500);
         const last = await world.member(1).map<Said>("room").put("end", { text: "the end" }, WITHIN);
         const all = [...heard.values()];
-        const until = (line: readonly string[]) => line.slice(0, line.indexOf(`${last} the end`) + 1); // A call that timed out may come later.
+        const until = (line: readonly string[]) => line.slice(0, line.indexOf(`${last} the end`) + 1); // Late calls may follow.
         while (all.some(({ heard: line }) => until(line).length === 0)) await world.sleep(50);
         const lines = all.map(({ heard: line }) => until(line)).toSorted((a, b) => b.length - a.length);
         for (const line of lines) expect(line).toEqual(lines[0]?.slice(-line.length));

@@ -1,8 +1,7 @@
 /**
  * A simulated later release: `src/cluster/join.ts?release=later` is that file and its imports with the changes below. Files
- * without
- * a change are shared by all releases. Each change is of a kind that docs/operate/upgrade.md allows. `careless` breaks its rules.
- * `present` is the current release with low bounds, and there is a release for each seeded bug.
+ * without a change are shared by all releases. Each change is of a kind that docs/operate/upgrade.md allows. `careless` breaks
+ * its rules. `present` is the current release with low bounds, and there is a release for each seeded bug.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";

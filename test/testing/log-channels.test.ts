@@ -1,7 +1,6 @@
 /**
  * Channels on the replicated log. All members take part, whether founders or not. A member that reads with a state receives it as
- * of one
- * position in the order, and then all later messages.
+ * of one position in the order, and then all later messages.
  */
 import { describe, expect, it } from "vitest";
 import type { Channel, ChannelView, Member } from "../../src/index.ts";

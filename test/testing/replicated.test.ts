@@ -161,11 +161,11 @@ const faults: readonly [string, () => unknown, string][] = [
     () => [{ n: 1 }, "v1".match(/v(?<major>\d)/)],
     "expected the result to have no key that JSON drops, got the result.index",
   ],
-  ["three", () => [1, 2, 3], "expected apply() to give [state, result], got an array of 3"],
-  ["the state alone", () => ({ n: 1 }), "expected apply() to give [state, result], got object"],
-  ["a text", () => "ab", "expected apply() to give [state, result], got string"],
-  ["nothing", () => undefined, "expected apply() to give [state, result], got undefined"],
-  ["a promise", () => Promise.resolve([1, 2]), "expected apply() to give [state, result], got a promise"],
+  ["three", () => [1, 2, 3], "expected apply() to return [state, result], got an array of 3"],
+  ["the state alone", () => ({ n: 1 }), "expected apply() to return [state, result], got object"],
+  ["a text", () => "ab", "expected apply() to return [state, result], got string"],
+  ["nothing", () => undefined, "expected apply() to return [state, result], got undefined"],
+  ["a promise", () => Promise.resolve([1, 2]), "expected apply() to return [state, result], got a promise"],
 ];
 
 describe("a state machine with a fault", () => {
@@ -176,7 +176,7 @@ describe("a state machine with a fault", () => {
         throw new Error("no config");
       },
       "bad-option",
-      "expected init() to give a state, and it throws: no config",
+      "expected init() to return a state, but it throws: no config",
     ],
     ["gives nothing", () => undefined, "bad-value", "expected init() to be JSON data, got undefined"],
     ["gives a Map", () => new Map(), "bad-value", "expected init() to be a plain object, got an instance of Map"],
@@ -250,7 +250,7 @@ describe("a state machine with a fault", () => {
       expect(() => world.member(1).replicated("__proto__", { ...total } as never)).toThrow(
         expect.objectContaining({
           code: "other-setting",
-          message: expect.stringContaining("keep what replicated() returns"),
+          message: expect.stringContaining("keep the result of replicated()"),
         }),
       );
     });

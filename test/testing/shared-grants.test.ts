@@ -312,7 +312,7 @@ test.each(["snapshot", "restore"])(
       expect(() => world.member(1).replicated("balance", machine)).toThrow(
         expect.objectContaining({
           code: "bad-option",
-          message: `expected the options of replicated() to be among init, apply, got "${extra}": the state is plain data and is saved as it stands, so no function for that is taken`,
+          message: `expected the options of replicated() to be among init, apply, got "${extra}": the state is plain data and is saved directly, without such a function`,
         }),
       );
     });

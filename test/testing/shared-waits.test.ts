@@ -122,7 +122,7 @@ describe("an election", () => {
       await expect(other.lead(work)).rejects.toMatchObject({
         code: "other-setting",
         message:
-          'expected the metadata of the election "report" to be {"address":"a"}, with which this process campaigns in it already, got {"address":"b"}',
+          'expected the metadata of the election "report" to be {"address":"a"}, as in the running campaign of this process, got {"address":"b"}',
       });
       await expect(election("a").lead(work)).rejects.toMatchObject({ code: "already-campaigning" });
       await led;
@@ -231,7 +231,7 @@ describe("a barrier", () => {
         code: "acquire-aborted",
         phase: "uncertain",
         name: "AbortError",
-        message: expect.stringContaining("it may have been counted"),
+        message: expect.stringContaining("the arrival may have been counted"),
       });
       expect(world.now() - began).toBeLessThan(300);
       expect(await at(world, other)).toBeGreaterThan(0); // It did.

@@ -29,7 +29,7 @@ function outOfOrder({ path, text }: HouseFile): string[] {
   return [entries, exported].flatMap((names) =>
     names.flatMap((name, i) => {
       const before = names[i - 1] ?? "";
-      return placeOf(before) <= placeOf(name) ? [] : [`${path}: ${name} stands behind ${before}`];
+      return placeOf(before) <= placeOf(name) ? [] : [`${path}: ${name} comes after ${before}`];
     }),
   );
 }

@@ -1,10 +1,8 @@
 /**
  * A reaction to an algorithm's events is a wire, declared next to the algorithm, so that the checked code is the running code. A
- * file of
- * `cluster/services` reacts by hand if it compares the type of something with the name of an event, has a case for one, or looks
- * up a `type` in a table with a function under such a name. A table that is passed to `by(…)` is allowed: it contains the
- * commands
- * of a wire. A ratchet: the current list may only become shorter.
+ * file of `cluster/services` reacts by hand if it compares the type of something with the name of an event, has a case for one,
+ * or looks up a `type` in a table with a function under such a name. A table that is passed to `by(…)` is allowed: it contains
+ * the commands of a wire. A ratchet: the current list may only become shorter.
  */
 import { type ESTree, Visitor } from "vite";
 import { describe, expect, it } from "vitest";

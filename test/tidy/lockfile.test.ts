@@ -9,8 +9,8 @@ type Lockfile = {
 };
 
 /**
- * Optional dependencies without an entry: npm leaves them out if its registry lacks the binaries of other
- * platforms, and then `npm ci` rejects its own lockfile. An entry with version, os and cpu fixes that.
+ * Optional dependencies without an entry: npm leaves them out if its registry lacks the binaries of other platforms, and then
+ * `npm ci` rejects its own lockfile. An entry with version, os and cpu fixes that.
  */
 function missing({ packages }: Lockfile): string[] {
   const locked = new Map(Object.entries(packages).map(([path, entry]) => [path.split("node_modules/").at(-1), entry]));

@@ -24,8 +24,8 @@ function bound(pattern: ESTree.Node): string[] {
 type Labelled = { readonly computed: boolean; readonly key: { readonly start: number } };
 
 /**
- * Uses of a global name that the file does not declare itself, or of `Math.random`. `Math` as a value
- * counts too, because it could be destructured.
+ * Uses of a global name that the file does not declare itself, or of `Math.random`. `Math` as a value counts too, because it
+ * could be destructured.
  */
 export function reaches(file: HouseFile, forbidden: ReadonlySet<string>): string[] {
   const found: string[] = [];

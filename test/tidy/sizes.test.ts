@@ -52,8 +52,8 @@ function linesOfCode(file: HouseFile): number {
 }
 
 /**
- * The length of each function. A nested function counts as one line of the outer one, because it is read by
- * itself. Otherwise every algorithm, a closure around its handlers, would be one long function.
+ * The length of each function. A nested function counts as one line of the outer one, because it is read by itself. Otherwise
+ * every algorithm, a closure around its handlers, would be one long function.
  */
 function functionsOf(file: HouseFile): { name: string; lines: number }[] {
   const found: { name: string; lines: number }[] = [];

@@ -42,7 +42,7 @@ export const receive = (at: number, node: NodeId, from: NodeId, id: string, type
   message: { type },
 });
 
-/** One of everything. */
+/** Contains every kind of entry. */
 export const everyKind: Trace = traceOf(
   [0, 1, 2],
   [
@@ -92,8 +92,8 @@ const delivers = (at: number, node: NodeId, id: string): TraceEntry => ({
 });
 
 /**
- * Six messages of one sender, the first of which is slow: its receiver holds back the others, more than there are rows for,
- * and crashes while it holds one for ever.
+ * Six messages of one sender. The first one is slow: its receiver holds back the others, more than there are rows for,
+ * and crashes while it still holds one.
  */
 export const holdBack: Trace = traceOf(
   [0, 1],

@@ -190,7 +190,7 @@ describe("a random search within bounds", () => {
     const calls = { ...hasty, begin: "idle", asks: () => [{ type: "call" as const }], maxInFlight: 3 } as const;
     const undecided: StateProperty<Bully> = {
       name: "undecided",
-      claim: "somebody knows no leader",
+      claim: "some node knows no leader",
       when: "always",
       holds: ({ alive, state }) => alive.some((node) => state(node).leader === null),
     };

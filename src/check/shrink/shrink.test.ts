@@ -191,7 +191,7 @@ describe("a trace of the simulator as a run of the model", () => {
         const moves = movesOf(entries);
         const elsewhere: StateProperty<Vocabulary> = {
           name: "elsewhere",
-          claim: "the states are not those in which the simulation ended",
+          claim: "the states differ from the final states of the simulation",
           when: "always",
           holds: ({ alive, state }) =>
             canonical(ids.map((node) => (alive.includes(node) ? state(node) : null))) !== last,

@@ -1,4 +1,4 @@
-/** The options of commands that are clients of a cluster: its endpoints and the credentials. */
+/** Endpoints and credentials: the options of commands that are clients of a cluster. */
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import type { Command } from "commander";
@@ -11,7 +11,7 @@ import type { Invocation } from "../output.ts";
 
 const ENDPOINTS_VARIABLE = "COTERIE_ENDPOINTS";
 const TOKEN_VARIABLE = "COTERIE_CLIENT_TOKEN";
-/** `coterie node --clients 127.0.0.1:7300`, in every example. */
+/** The endpoint of all examples, served by `coterie node --clients 127.0.0.1:7300`. */
 const DEFAULT_ENDPOINT = "http://127.0.0.1:7300";
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -51,7 +51,7 @@ export const withDataOptions = (
 
 export const EXIT_CODES = "0 done; 1 failed, or no member answers in time; 2 wrong arguments, or not allowed";
 
-/** Endpoints and credentials. @throws UsageError for wrong endpoints and unreadable files */
+/** The endpoints and credentials of a command. @throws UsageError for invalid endpoints and unreadable files */
 export function placesFor(options: EndpointOptions) {
   const text = options.endpoints ?? (env[ENDPOINTS_VARIABLE] || DEFAULT_ENDPOINT);
   const endpoints = text.split(",").flatMap((each) => (each.trim() === "" ? [] : [each.trim()]));
@@ -69,7 +69,7 @@ export function placesFor(options: EndpointOptions) {
   return { endpoints, tls, ...(token === undefined || token === "" ? {} : { token }) };
 }
 
-/** @throws UsageError for wrong endpoints, unreadable files, and credentials without permission */
+/** Connects a client. @throws UsageError for invalid endpoints, unreadable files, and credentials without permission */
 export const clientFor = (options: EndpointOptions, waiting: Waiting = {}): Promise<Client> =>
   connectTo(placesFor(options), waiting);
 
@@ -90,7 +90,7 @@ export async function connectTo(
   }
 }
 
-/** Connects, works and closes. Prints the result of the work as JSON or text. */
+/** Connects a client, runs `work`, prints its result as JSON or text, and closes the client. */
 export async function asClient(
   options: DataOptions,
   { stdout }: Invocation,
@@ -108,7 +108,7 @@ export async function asClient(
   }
 }
 
-/** An error of missing permission names the options for credentials. */
+/** Adds the options for credentials to an error about missing permission. */
 export function forCaller(error: unknown): unknown {
   const isForbidden = error instanceof CoordinationError && error.code === "forbidden";
   return isForbidden ? new UsageError(error.code, `${error.message} (${CREDENTIALS})`) : error;
@@ -124,7 +124,7 @@ function contentOf(file: string): string {
   }
 }
 
-/** The value of an argument: JSON if it parses as that, otherwise a text. */
+/** The value of an argument: parsed if it is JSON, otherwise the text. */
 export function writtenValue(text: string): unknown {
   try {
     return JSON.parse(text);

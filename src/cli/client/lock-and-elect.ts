@@ -1,4 +1,4 @@
-/** `coterie lock NAME -- CMD` and `coterie elect NAME -- CMD`: a command that runs while this client holds a lock, or leads. */
+/** `coterie lock NAME -- CMD` and `coterie elect NAME -- CMD`: run a command while this client holds a lock or leads. */
 import { platform } from "node:process";
 import { type Command, Option } from "commander";
 import type { Client } from "../../client/client.ts";
@@ -21,7 +21,7 @@ import {
 import { connectTo, type EndpointOptions, forCaller, placesFor, withEndpointOptions } from "./endpoints.ts";
 
 const DEFAULT_GRACE_MS = 100;
-/** After this time without an answer the reason is printed. */
+/** How long to wait for an answer before printing a note. */
 const EXPLAIN_AFTER_MS = 3_000;
 /** The shortest wait. */
 const LEAST_MS = 1;
@@ -44,10 +44,10 @@ export class Access {
   readonly #places: ReturnType<typeof placesFor>;
   #client: Client | null = null;
 
-  /** @throws UsageError for bad endpoints, unreadable files, and systems without process groups */
+  /** @throws UsageError for invalid endpoints, unreadable files, and systems without process groups */
   constructor(options: EndpointOptions) {
     if (platform === "win32") {
-      const sentence = "expected a system with process groups, with which a command is stopped, got Windows";
+      const sentence = "expected a system with process groups, which are needed to stop a command, got Windows";
       throw new UsageError("no-process-groups", `${sentence}: use join() or connect() in a program there`);
     }
     this.#places = placesFor(options);
@@ -93,7 +93,7 @@ export class Access {
   }
 }
 
-/** Connecting took part of the time: the error names all of it, as the caller gave it. */
+/** Replaces the time left after connecting, in an error, by the whole timeout that the caller gave. */
 function withWholeTime(error: unknown, left: number | undefined, timeoutMs: number | undefined): unknown {
   if (!(error instanceof CoordinationError) || left === undefined) return error;
   const message = error.message.replace(`within ${left} ms`, `within ${timeoutMs} ms`);
@@ -124,7 +124,7 @@ const lockManual: Manual = {
     "coterie lock deploy --grace 10s --verbose -- ./deploy.sh",
   ],
   exitCodes:
-    "those of the command, 128 + n after signal n; 75 timed out waiting, 76 the lock was lost; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed",
+    "the exit code of the command, 128 + n after signal n; 75 timed out waiting, 76 the lock was lost; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed",
   details: `A member must serve clients: \`coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300\`.
 
 ${SUPERVISION}
@@ -141,7 +141,7 @@ async function lock(name: string, command: readonly string[], options: LockOptio
   const access = new Access(options);
   let supervisor: Supervisor | null = null;
   try {
-    supervisor = new Supervisor(); // It starts while we wait.
+    supervisor = new Supervisor(); // Starts while this client waits for the lock.
     const done = access.explainWaiting(`the lock ${name}`);
     const grant = await acquired(access, name, options, interruption).finally(done);
     if (options.verbose === true) say(`holds ${name}, token ${grant.token}`);
@@ -158,7 +158,7 @@ async function lock(name: string, command: readonly string[], options: LockOptio
   }
 }
 
-/** @throws ExitWith if the wait timed out, or a signal ended it. */
+/** Acquires the lock. @throws ExitWith if the wait timed out, or a signal ended it */
 async function acquired(
   access: Access,
   name: string,
@@ -171,7 +171,7 @@ async function acquired(
   } catch (error) {
     if (interruption.received !== null) throw new ExitWith(codeAfter(interruption.received));
     if (!(error instanceof CoordinationError)) throw error;
-    if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Before the command started.
+    if (error.phase === "lost") throw new ExitWith(LOST, error.message); // Lost before the command started.
     if (error.code === "acquire-timeout" || error.code === "no-endpoint")
       throw new ExitWith(NOT_ACQUIRED, error.message);
     throw error;
@@ -199,7 +199,7 @@ const electManual: Manual = {
     "coterie elect scheduler --endpoints http://10.0.0.1:7300 -- ./scheduler",
   ],
   exitCodes:
-    "those of the command, 128 + n after signal n; 76 leadership was lost, with --once; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed",
+    "the exit code of the command, 128 + n after signal n; 76 leadership was lost, with --once; 126 the command cannot be executed, 127 there is no such command; 1 failed; 2 wrong arguments, or not allowed",
   details: `Start the same command on several machines: one of them runs it. A member must serve clients:
 \`coterie node --config cluster.json --id 1 --clients 127.0.0.1:7300\`.
 
@@ -238,7 +238,7 @@ async function campaign(
   interruption: Interruption,
 ): Promise<number> {
   const { name } = supervised;
-  let supervisor = new Supervisor(); // It starts while we wait.
+  let supervisor = new Supervisor(); // Starts while this client waits for leadership.
   const done = access.explainWaiting(`leadership of ${name}`);
   const work = async (leadership: Leadership): Promise<void> => {
     done();
@@ -251,8 +251,8 @@ async function campaign(
     supervisor = new Supervisor();
   };
   try {
-    await supervisor.ready; // A leader that cannot start its command yet would only keep others from leading.
-    // It returns if the command was stopped in time and leadership was confirmed after all.
+    await supervisor.ready; // Campaign only when the command can start; otherwise this client would block other leaders.
+    // `lead` returns if the command was stopped in time and leadership was confirmed after all.
     for (;;) await access.lead(name, work, { signal: interruption.signal });
   } catch (error) {
     if (error instanceof Over) return error.exitCode;

@@ -56,7 +56,7 @@ Without \`--limit\`, all keys of the range are read, a thousand at a time: keys 
 \`revision\` is the revision of the first thousand. With \`--limit\`, \`more\` says whether keys are left out.`,
 };
 
-/** A member answers with at most a page of a range: the next page begins after the last key. */
+/** Reads a range page by page. The next page begins after the last key. */
 async function rangeOf(map: SharedMap, options: RangeOptions): Promise<Range<unknown>> {
   const first = await map.range(options);
   const entries = [...first.entries];
@@ -128,7 +128,7 @@ const putManual: Manual = {
 revision.`,
 };
 
-/** @throws UsageError for both or neither, and for an unreadable file */
+/** The value of an argument or a file. @throws UsageError for both or neither, and for an unreadable file */
 function valueIn(value: string | undefined, file: string | undefined): string {
   if (file === undefined && value !== undefined) return value;
   if (file === undefined || value !== undefined)

@@ -35,7 +35,7 @@ export function declare(command: Command, { stdout }: Invocation): void {
     .option("--days <n>", "validity in days", wholeNumber("--days", 1, MAX_DAYS), 365)
     .option(
       "--host <names...>",
-      "DNS names and IP addresses by which clients, browsers and scrapers reach the members",
+      "DNS names and IP addresses for clients, browsers and scrapers that reach the members",
       certifiedHost,
     )
     .option("--client <names...>", "clients, by their names in the file of roles", clientName)
@@ -54,7 +54,7 @@ function certifiedHost(text: string, before: readonly string[] = []): readonly s
   );
 }
 
-/** The name is used for files, too, so it must differ from the authority's and the members'. */
+/** The name is also a file name, so it must differ from the names of the authority and the members. */
 function clientName(text: string, before: readonly string[] = []): readonly string[] {
   if (/^[a-z\d]([a-z\d._-]*[a-z\d])?$/i.test(text) && !/^(ca|node-\d+)$/i.test(text)) return [...before, text];
   throw new UsageError("bad-argument", unexpected("--client", "names of clients, such as worker-7", text));
@@ -74,7 +74,7 @@ const manual: Manual = {
 \`\`\`
 
 Members know each other as \`node-ID\` and need no \`--host\`. It is for clients, browsers and scrapers that connect over https: the
-names and addresses by which they reach a member. The name of a client's certificate decides its role in the file of roles.
+names and addresses that they connect to. The name of a client's certificate decides its role in the file of roles.
 
 Keep \`ca.key\` away from the members: with it, a program can pose as any of them. To add a member, or to renew certificates before
 they expire with \`--renew\`, give the same command with the same folder.
@@ -131,11 +131,11 @@ function requireAbsent(subjects: readonly Subject[], { renew }: Options): void {
 
 interface Hosts {
   readonly names: readonly string[];
-  /** They are the names of the old certificate. */
+  /** Whether these are the names of the old certificate. */
   readonly areKept: boolean;
 }
 
-/** The names of a member: those of `--host`, or else of the certificate to renew. @throws UsageError if that is not a certificate */
+/** The names of a member, from `--host` or else from the certificate to renew. @throws UsageError if that is not a certificate */
 async function hostsOf({ id, name, cert }: Subject, { host, renew }: Options): Promise<Hosts> {
   if (id === null) return { names: [], areKept: false };
   if (host !== undefined || renew !== true || !existsSync(cert)) return { names: host ?? [], areKept: false };
@@ -193,7 +193,7 @@ async function authorityIn(
   if (renew === true)
     throw new UsageError(
       "no-authority",
-      `expected ${cert} and ${key}, with which --renew signs, got neither: name the folder that has them. Without --renew you get a new authority, which members of the old one do not trust`,
+      `expected ${cert} and ${key} for --renew, got neither: name the folder that has them. Without --renew you get a new authority, which members of the old one do not trust`,
     );
   const made = await makeAuthority(cluster, now);
   writePair(cert, key, made);
@@ -208,13 +208,13 @@ function read(file: string): string {
   }
 }
 
-/** The key first, so that every certificate has its key. */
+/** Writes the key first, so that every certificate has its key. */
 function writePair(cert: string, key: string, pair: Pair): void {
   write(key, pair.key, OWNER_ONLY);
   write(cert, pair.cert, PUBLIC);
 }
 
-/** Complete or not at all, and never readable by others. */
+/** Writes a file atomically, and never readable by other users. */
 function write(file: string, content: string, mode: number): void {
   try {
     mkdirSync(join(file, ".."), { recursive: true });

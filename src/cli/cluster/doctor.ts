@@ -1,4 +1,4 @@
-/** `coterie doctor`: looks for problems of a cluster, from this machine. */
+/** `coterie doctor`: looks for problems in a cluster from this machine. */
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { readServiceConfig } from "../../cluster/config.ts";
@@ -39,9 +39,9 @@ const manual: Manual = {
     "coterie doctor",
     `coterie doctor --config cluster.json --id 1
 ok       members            3 members: 1 may fail
-ok       member 1           10.0.0.1:7100 takes connections
-problem  member 2           10.0.0.2:7100 takes no connections (ECONNREFUSED)
-         → start it: coterie node --id 2; or a firewall is between
+ok       member 1           10.0.0.1:7100 accepts connections
+problem  member 2           10.0.0.2:7100 does not accept connections (ECONNREFUSED)
+         → start it: coterie node --id 2; or check for a firewall
 …`,
     "coterie doctor --config cluster.json --json",
   ],
@@ -70,7 +70,7 @@ function findings({ config: given, id, data }: Options): AsyncIterable<Finding> 
   const file = given ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined);
   if (file === undefined) {
     if (id !== undefined)
-      throw new UsageError("bad-argument", `expected --config with --id, since there is no ${DEFAULT_CONFIG} here`);
+      throw new UsageError("bad-argument", `expected --config with --id, since ${DEFAULT_CONFIG} does not exist here`);
     return withoutConfig(data ?? ".");
   }
   if (data !== undefined && id === undefined)

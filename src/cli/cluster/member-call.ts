@@ -1,4 +1,4 @@
-/** Calls of the HTTP API: lists and changes members, and downloads a snapshot. */
+/** Requests to the HTTP API: list and change members, and download a snapshot. */
 import type { Command } from "commander";
 import { z } from "zod";
 import { complaint } from "../../cluster/admin-client.ts";
@@ -8,7 +8,7 @@ import { EnvironmentError, UsageError } from "../../core/errors.ts";
 import { type DataOptions, placesFor, withDataOptions } from "../client/endpoints.ts";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** A member answers within `timeoutMs`; the answer takes a moment more to arrive. */
+/** Extra time for a response to arrive. The member answers within `timeoutMs`. */
 const ON_THE_WAY_MS = 2_000;
 
 /** The options of a request over HTTP, with the longest wait that the server allows. */
@@ -56,7 +56,7 @@ export async function snapshotFrom(
 
 async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: string, body?: object): Promise<Answer> {
   const timeoutMs = (options.timeout ?? DEFAULT_TIMEOUT_MS) + ON_THE_WAY_MS;
-  // A read can be repeated at another member, such as if this one was removed meanwhile.
+  // A read can be retried at another member, for example if this one was removed in the meantime.
   const isAgain = method === "GET" || path.endsWith("/settled");
   return atFirst(options, isAgain, async (at, { token, tls }) => {
     const given = { method, timeoutMs, token, tls, ...(body === undefined ? {} : { body }) };
@@ -65,7 +65,7 @@ async function ask(options: DataOptions, method: "GET" | "POST" | "PUT", path: s
   });
 }
 
-/** The code if a member rejects a request. */
+/** The error code if a member rejects a request. */
 const REFUSED = "refused";
 
 function refuse({ status, body }: Answer, endpoint: string): never {
@@ -76,7 +76,7 @@ function refuse({ status, body }: Answer, endpoint: string): never {
 
 /**
  * Calls the first endpoint that answers.
- * @param isAgain whether to try the next endpoint after a failure.
+ * @param isAgain whether to try the next endpoint after a failure
  * @throws UsageError for a wrong or forbidden request; EnvironmentError with the last answer, if there was one
  */
 async function atFirst<T>(

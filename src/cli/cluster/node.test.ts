@@ -1,16 +1,16 @@
-/** `coterie node` that is told to stop while it starts. test/e2e/node.test.ts has it whole. */
+/** `coterie node` that gets a signal while it starts. test/e2e/node.test.ts runs the whole command. */
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { startedBefore, whenToStop } from "./node.ts";
 
-test.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s while a start does not end: there is no member", async (signal) => {
+test.each(["SIGTERM", "SIGINT", "SIGHUP"])("%s during a start that does not end leaves no member", async (signal) => {
   const signals = new EventEmitter();
   const { ended } = whenToStop(false, signals);
   signals.emit(signal, signal); // As Node does.
   expect(await startedBefore(ended, new Promise<never>(() => {}))).toBeNull();
 });
 
-test("a start that comes through once it is to stop is left in order, and one that fails then is nobody's matter", async () => {
+test("a start that completes after the signal is stopped in order, and a failed one is ignored", async () => {
   let stops = 0;
   let start = (): void => {};
   const starting = new Promise<{ stop(): Promise<void> }>((resolve) => {
@@ -28,7 +28,7 @@ test("a start that comes through once it is to stop is left in order, and one th
   expect(await startedBefore(Promise.resolve(), new Promise<never>((_, reject) => setTimeout(reject)))).toBeNull();
 });
 
-test("a start that fails before says why", async () => {
+test("a start that fails before a signal rejects with the reason", async () => {
   const failing = Promise.reject(new Error("the port is taken"));
   await expect(startedBefore(new Promise(() => {}), failing)).rejects.toThrow("the port is taken");
 });

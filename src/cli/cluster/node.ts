@@ -1,4 +1,4 @@
-/** `coterie node`: one member, so that a cluster can span machines. */
+/** `coterie node`: runs one member, so that a cluster can span machines. */
 import type { EventEmitter } from "node:events";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -118,7 +118,7 @@ async function run(options: NodeOptions): Promise<void> {
   }
 }
 
-/** The started member, or null if a signal came first: a member that starts soon after is stopped in order. */
+/** Resolves with the started member, or with null if a signal came first. A member that starts after the signal is stopped. */
 export async function startedBefore<M extends Pick<RunningMember, "stop">>(
   ended: Promise<void>,
   starting: Promise<M>,
@@ -191,14 +191,14 @@ async function started(
 
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
-/** `ignore` removes the listeners. */
+/** Listens for signals. `ended` resolves at the first one; `ignore` removes the listeners. */
 export function whenToStop(
   supervised: boolean,
   signals: EventEmitter = process,
 ): { readonly ended: Promise<void>; ignore(): void } {
   let stop = (): void => {};
   const ended = new Promise<void>((done) => {
-    stop = () => done(); // Not with the signal's name.
+    stop = () => done(); // Drops the name of the signal.
   });
   for (const signal of SIGNALS) signals.once(signal, stop);
   if (supervised) process.stdin.on("error", stop).on("end", stop).on("close", stop).resume();

@@ -1,4 +1,4 @@
-/** Joins a cluster as a member, as a config file describes it. */
+/** Joins a cluster as a member with the settings of a config file. */
 import { readServiceConfig, type ServiceConfig } from "../../cluster/config.ts";
 import { join } from "../../cluster/join.ts";
 import type { JoinOptions, Member } from "../../cluster/services/api.ts";
@@ -6,11 +6,11 @@ import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { formatHostPort, type HostPort, isLoopback } from "../../runtime/host-port.ts";
 import type { Log } from "../../runtime/log.ts";
 
-/** A member of a cluster. */
+/** The member to join as. */
 interface Place {
   readonly config: string;
   readonly id: number;
-  /** Instead of the config's `dataDir`. */
+  /** Overrides the config's `dataDir`. */
   readonly data?: string;
   readonly faultInjector?: true;
   /** It joins a running cluster. */
@@ -24,7 +24,7 @@ interface Place {
   readonly etcd?: string;
 }
 
-/** Joins with the settings of a config file. @throws UsageError for an unusable config, id, address or folder */
+/** Joins the cluster. @throws UsageError for an unusable config, id, address or folder */
 export async function joinCluster(options: Place, log: Log): Promise<Member> {
   const { cluster, members, tls, limits, dataDir, timing } = readServiceConfig(options.config);
   const { listen, admin } = requireMember(members, options);
@@ -52,7 +52,7 @@ export async function joinCluster(options: Place, log: Log): Promise<Member> {
 
 const placeOf = (etcd: string): string => (/^\d+$/.test(etcd) ? `127.0.0.1:${etcd}` : etcd);
 
-/** With the certificates that members have, if they have any. */
+/** The settings of the client server. It uses the certificates of the members, if any. */
 function clientsOf(
   { clients: listen, clientRoles: roles, clientUrl: url }: Place,
   tls: ServiceConfig["tls"],
@@ -60,7 +60,7 @@ function clientsOf(
   return listen === undefined ? {} : { clients: { listen, tls: tls ?? "off", roles, url } };
 }
 
-/** A config that exposes admin pages to a network has declared it trusted. */
+/** A config that exposes admin pages to a network declares that network trusted. */
 const adminOf = (admin: HostPort) =>
   isLoopback(admin.host) ? formatHostPort(admin) : { address: formatHostPort(admin), tls: "off" as const };
 
@@ -73,8 +73,8 @@ export function requireMember<T>(members: Readonly<Record<number, T>>, { id, con
 }
 
 /**
- * An address or a file of the config is wrong, and the user must change it. A taken port is not among them: it may be free in a
- * moment, as after a restart, so a supervisor should try again.
+ * Errors for a wrong address or file in the config, which the user must change. A port in use is not included: it may be free
+ * soon, as after a restart, so a supervisor should try again.
  */
 const CALLERS_CODES = [
   ...["EADDRNOTAVAIL", "EACCES", "ENOTFOUND", "EAI_AGAIN"],
@@ -90,7 +90,7 @@ const JOURNAL_CODES = [
   "member-removed",
 ];
 
-/** @throws UsageError if the caller can fix it, otherwise the error itself */
+/** Rethrows an error, as a UsageError if the caller can fix it. */
 export function blameTheCaller(error: unknown): never {
   if (!(error instanceof EnvironmentError)) throw error;
   const { code = "" } = (error.cause ?? {}) as NodeJS.ErrnoException;

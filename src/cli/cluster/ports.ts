@@ -1,6 +1,6 @@
 /**
  * The ports of a local cluster: its own pages on the base port, members from base + 1, their admin pages from base + 101.
- * The open base port reserves the range: two clusters cannot start in the same one.
+ * Listening on the base port reserves the range, so that two clusters cannot use the same one.
  */
 import { createServer, type Server } from "node:http";
 import { createServer as createProbe } from "node:net";
@@ -12,11 +12,11 @@ export const HOST = "127.0.0.1";
 export const MAX_NODES = 64;
 
 const ADMIN_OFFSET = 101;
-/** Ranges that are chosen here begin at multiples of this, so they do not overlap. */
+/** Automatically chosen ranges begin at multiples of this, so that they do not overlap. */
 const RANGE = 200;
 /**
- * Below the ports of outgoing connections (Linux: from 32768): no other program takes the port of a crashed member by
- * accident.
+ * Below the ports of outgoing connections (from 32768 on Linux), so that no other program accidentally takes the port of a
+ * crashed member.
  */
 const CHOOSE_FROM = 10_000;
 const CHOOSE_BELOW = 32_768;
@@ -31,7 +31,7 @@ export interface PortRange {
 export const memberPort = (base: number, node: NodeId): number => base + 1 + node;
 export const adminPort = (base: number, node: NodeId): number => base + ADMIN_OFFSET + node;
 
-/** Takes the range that begins at `base`, or any free one for base 0. @throws UsageError if a port is taken. */
+/** Reserves the range that begins at `base`, or any free range if `base` is 0. @throws UsageError if a port is in use */
 export async function takePorts(base: number, nodes: number): Promise<PortRange> {
   if (base === 0) return takeAnyPorts(nodes);
   const last = adminPort(base, nodes - 1);

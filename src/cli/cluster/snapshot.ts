@@ -234,7 +234,7 @@ async function run(work: () => Promise<void>): Promise<void> {
   await work().catch(blameTheCaller);
 }
 
-/** As `--json` prints it. */
+/** The contents of a snapshot, as `--json` prints them. */
 export interface SnapshotContents extends SnapshotHeader {
   readonly maps: number;
   readonly keys: number;
@@ -244,7 +244,7 @@ export interface SnapshotContents extends SnapshotHeader {
   readonly items: number;
   /** By name. */
   readonly machines: readonly string[];
-  /** Not in a restored cluster: sessions, and the keys and grants that end with them. */
+  /** A restored cluster has no sessions, nor the keys and grants that end with them. */
   readonly sessions: number;
   readonly leasedKeys: number;
   readonly grants: number;

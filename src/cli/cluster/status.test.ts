@@ -7,7 +7,7 @@ import { servicesStatusReport } from "./status.ts";
 const textFor = (status: ServicesStatus): string =>
   stripVTControlCharacters(textOf(servicesStatusReport(status).sections));
 
-test("what is held and who is in a channel stand in tables of their own", () => {
+test("prints grants and channels in separate tables", () => {
   const common = { holder: null, token: null, waiting: 0 };
   const address = "127.0.0.1:7101";
   const picture = textFor({
@@ -39,9 +39,9 @@ room     4     1, 2     3
 `);
 });
 
-test("which members have no link, and why, stands below them", () => {
+test("lists pairs of members without a link, with the reason", () => {
   const address = "127.0.0.1:7101";
-  const detail = "node 3 has come with a new journal, and this node remembers another";
+  const detail = "node 3 has a new journal, but this node remembers another";
   const refused = { node: 3, reason: "lost-journal", detail, members: "1, 2, 3" } as const;
   const picture = textFor({
     cluster: "test",
@@ -53,6 +53,6 @@ test("which members have no link, and why, stands below them", () => {
 NODE  PID  STATE    LEADER  MAJORITY
 1     11   running  1       yes
 
-node 1 has no link with node 3: lost-journal: node 3 has come with a new journal, and this node remembers another
+node 1 has no link with node 3: lost-journal: node 3 has a new journal, but this node remembers another
 `);
 });

@@ -113,10 +113,10 @@ function recorderFor(file: string, force: boolean, protocol: string, nodes: read
   return record({ file, force, header, onFailure: ({ message }) => say(`${message}; the studio stays open`) });
 }
 
-/** On stderr: stdout may be read by a program. */
+/** Writes to stderr, because a program may read stdout. */
 const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
 
-/** @throws UsageError if the port is taken. */
+/** @throws UsageError if the port is in use */
 function listening(wanted: number): Promise<Server> {
   const server = createServer();
   return new Promise((resolve, reject) => {
@@ -131,6 +131,6 @@ function listening(wanted: number): Promise<Server> {
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
-    process.stdout.on("error", () => resolve()); // The reader of stdout has gone.
+    process.stdout.on("error", () => resolve()); // The reader of stdout closed the pipe.
   });
 }

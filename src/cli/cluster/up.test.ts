@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { textReport } from "./up.ts";
 
-test("a member that ends with exit code 2 is not restarted, and the report says why", () => {
+test("does not restart a member that exits with code 2, and reports the reason", () => {
   const said: string[] = [];
   const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => said.push(String(text)) > 0);
   try {

@@ -1,4 +1,4 @@
-/** `coterie up`: a cluster of real processes on this machine, watched over until Ctrl-C. */
+/** `coterie up`: runs and monitors a cluster of real processes on this machine, until Ctrl-C. */
 import { randomInt } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import type { Server } from "node:http";
@@ -166,7 +166,7 @@ function recorderFor(file: string, { protocol, nodes, force, byzantine }: UpOpti
   });
 }
 
-/** On stderr: stdout may be read by a program. */
+/** Writes to stderr, because a program may read stdout. */
 const say = (text: string): void => void process.stderr.write(`coterie: ${text}\n`);
 
 function localCluster(
@@ -196,7 +196,7 @@ function localCluster(
     caretaker,
     onEvent(event) {
       report.onEvent(event);
-      // The end of every member is not part of the run.
+      // The recording does not include the shutdown of all members.
       if (event.event === "stopping") void recorder?.close();
     },
     log: report.log,
@@ -204,7 +204,7 @@ function localCluster(
   });
 }
 
-/** The config file of all members. Protocols that sign get keys; each member's own key lasts as long as its journal. */
+/** The config file of all members. Protocols with signatures get keys. A member's key exists as long as its journal. */
 function configFor({ name, protocol, nodes }: UpOptions, base: number, journals: string): object {
   const ids = Array.from({ length: nodes }, (_, node) => node);
   const members = ids.map((node) => [
@@ -229,7 +229,7 @@ function stopOnSignal(cluster: LocalCluster): Promise<void> {
       cluster.stop().then(resolve, reject);
     };
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
-    process.stdout.on("error", () => asked || stop()); // The reader of stdout has gone.
+    process.stdout.on("error", () => asked || stop()); // The reader of stdout closed the pipe.
   });
 }
 
@@ -264,7 +264,7 @@ export interface TextReportOptions {
   readonly protocol: string;
   readonly studio: string | null;
   readonly admin: string;
-  /** The base port of `--port`: 0 for any. */
+  /** The base port of `--port`. 0 chooses any. */
   readonly port: number;
   readonly restart?: true;
 }
@@ -276,7 +276,7 @@ export function textReport(options: TextReportOptions): Announcer {
   let isStopping = false;
   return {
     onEvent(event) {
-      if (isStopping) return; // The end of every member is expected.
+      if (isStopping) return; // Members are expected to end.
       if (event.event === "ready") {
         ({ leader } = event);
         all = event.nodes.map(({ id }) => id);

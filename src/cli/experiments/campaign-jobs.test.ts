@@ -67,7 +67,7 @@ async function work(hands: FakeHands): Promise<readonly ChunkResult[] | null> {
 const chunksIn = (results: readonly ChunkResult[] | null) => results?.map(({ chunk }) => chunk).sort((a, b) => a - b);
 const everyOne = Array.from({ length: total }, (_, chunk) => chunk);
 
-test("every job is done once, and what is stopped goes on where it was", async () => {
+test("does every job once, and a stopped campaign continues where it stopped", async () => {
   const first = new FakeHands(4);
   expect(await work(first)).toBeNull();
   const second = new FakeHands();
@@ -78,7 +78,7 @@ test("every job is done once, and what is stopped goes on where it was", async (
   expect(third.made).toEqual([]);
 });
 
-test("a line that was cut short, or is no result, is a job that is not done", async () => {
+test("repeats a job whose line is incomplete or not a result", async () => {
   await work(new FakeHands());
   const file = join(folder, "results.jsonl");
   const lines = readFileSync(file, "utf8").trimEnd().split("\n");
@@ -92,7 +92,7 @@ test("a line that was cut short, or is no result, is a job that is not done", as
   expect(again.made).toEqual([]);
 });
 
-test("of two results of one job the first counts", async () => {
+test("uses the first result if a job has two", async () => {
   await work(new FakeHands());
   const file = join(folder, "results.jsonl");
   const [, first = ""] = readFileSync(file, "utf8").split("\n");
@@ -102,7 +102,7 @@ test("of two results of one job the first counts", async () => {
   expect(results?.every(({ digest }) => digest === 1)).toBe(true);
 });
 
-test("the results of another campaign, or of another release, are refused", async () => {
+test("refuses results of another campaign or another release", async () => {
   await work(new FakeHands());
   expect(() => new CampaignFolder(campaign, folder, "that one")).toThrow(
     /a folder of this campaign, since it has results of another campaign or release.*, got .*: name another with --out, or delete this one/,

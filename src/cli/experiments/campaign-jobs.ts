@@ -1,6 +1,6 @@
 /**
- * The jobs of a campaign and their results, in a folder with a file of one line per finished job. If a line cannot be read, as
- * after a process was killed while it wrote, its job is not done; if a job has two lines, the first counts.
+ * The jobs of a campaign and their results, in a file with one line per finished job. If a line cannot be parsed, because a
+ * process was killed while writing it, its job is not done. If a job has two lines, the first counts.
  */
 import { spawn } from "node:child_process";
 import { closeSync, fdatasyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
@@ -14,7 +14,7 @@ import type { CampaignAnswer, CampaignTask, Threads } from "./threads.ts";
 /** The workers of the runs: threads, or this process itself. */
 export type Hands = Pick<Threads<"campaign">, "count" | "ask" | "stop" | "close">;
 
-/** One task. @param mayGoOn false once it should end, with null. */
+/** Does one task. Resolves with null if `mayGoOn` returned false. */
 export async function campaignWork(
   campaign: Campaign,
   task: CampaignTask,
@@ -25,7 +25,7 @@ export async function campaignWork(
   return smallestRun(campaign.experiments[experiment] as CampaignExperiment, seed, what);
 }
 
-/** This process, one job at a time. */
+/** Does the jobs in this process, one at a time. */
 export function handsHere(campaign: Campaign): Hands {
   let isStopped = false;
   return {
@@ -45,8 +45,8 @@ export class CampaignFolder {
   readonly #file: number;
 
   /**
-   * @param identity of the campaign and of what runs it: results of another are refused.
-   * @throws UsageError `bad-folder` where the folder cannot be written, or has the results of another campaign
+   * @param identity a hash of the campaign and the code; results with another identity are refused
+   * @throws UsageError `bad-folder` if the folder cannot be written, or has the results of another campaign
    */
   constructor(campaign: Campaign, folder: string, identity: string) {
     this.#campaign = campaign;
@@ -77,8 +77,8 @@ export class CampaignFolder {
   /**
    * Works until every job has its result.
    *
-   * @param show called with the number of finished jobs.
-   * @returns one result for each job, or null if it was stopped before.
+   * @param show called with the number of finished jobs
+   * @returns one result for each job, or null if it was stopped
    */
   async work(
     hands: Hands,
@@ -168,6 +168,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // The process group has ended.
   }
 }

@@ -1,4 +1,4 @@
-/** `coterie campaign`: runs many seeds of experiments on threads, and writes a report. */
+/** `coterie campaign`: runs experiments with many seeds on threads and writes a report. */
 import { createHash, type Hash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -93,7 +93,7 @@ async function campaign(file: string, options: CampaignOptions, invocation: Invo
 const defaultFolder = (name: string, chosen: string | undefined): string =>
   chosen === undefined ? `campaign-${name}` : `campaign-${name}-${chosen.replace(":", "-")}`;
 
-/** @throws EnvironmentError `stopped` on Ctrl-C: finished jobs are kept. */
+/** Does the remaining jobs. @throws EnvironmentError `stopped` on Ctrl-C; finished jobs are kept */
 async function worked(
   jobs: CampaignFolder,
   source: CampaignSource,
@@ -156,7 +156,7 @@ function sourceOf(file: string, chosen: string | undefined): CampaignSource {
   return { file, text, scenarios: Object.fromEntries(scenarios) as CampaignSource["scenarios"] };
 }
 
-/** Results belong to this text, these scenarios and this code; the name of the file does not matter. */
+/** A hash of the campaign's text, its scenarios and the code. The name of the file does not matter. */
 function identityOf({ text, scenarios }: CampaignSource): string {
   const whole = canonical({ campaign: JSON.parse(text) as object, scenarios });
   return codeHash().update(whole).digest("hex").slice(0, 16);
@@ -183,7 +183,7 @@ function writeReport(folder: string, summary: CampaignSummary, seconds: number):
     for (const [name, content] of files) {
       const written = join(folder, `.${name}.${process.pid}`);
       writeFileSync(written, content);
-      renameSync(written, join(folder, name)); // Others may write the same at the same time.
+      renameSync(written, join(folder, name)); // Another process may write the same file at the same time.
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -196,7 +196,7 @@ interface Printed {
   /** The folder of the reports. */
   readonly folder: string;
   readonly file: string;
-  /** Jobs that were done before, and are not repeated. */
+  /** Jobs that are already done and are not repeated. */
   readonly found: { readonly jobs: number; readonly of: number };
 }
 

@@ -86,7 +86,7 @@ async function checkHistory(
   if (report.verdict !== "holds") throw new ExitWith(1);
 }
 
-/** The search within its time limit. */
+/** Checks the history within the time limit. */
 export function answerWithin(
   { timeLimitMs, ...request }: HistorySearch,
   mayGoOn: (progress: null) => boolean,
@@ -110,7 +110,7 @@ function historyReport({ report, objects, text: picture }: HistoryAnswer, second
   const counted = objects.length === 1 ? "" : ` on ${figure(objects.length)} objects`;
   const work = `${figure(report.operations)} operations${counted}, ${figure(report.steps)} tried, ${figure(seconds)} s`;
   const head = `${mark[report.verdict]}  linearizability of a ${report.model}: ${work}`;
-  // One picture of many objects that hold is useless.
+  // A picture of one of many linearizable objects is useless.
   const isTelling = report.verdict !== "holds" || objects.length === 1;
   return {
     json: { ...report, seconds, objects },

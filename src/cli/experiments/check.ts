@@ -1,4 +1,4 @@
-/** `coterie check`: explores every run of a protocol within bounds, or random ones. */
+/** `coterie check`: explores every run of a protocol within bounds, or random runs. */
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import { type CheckRequest, requestFrom } from "../../experiment/check-request.ts";
@@ -159,14 +159,14 @@ async function here(task: CheckTask, show: Show): Promise<CheckAnswer> {
   return answerTo(task, see, process.memoryUsage.rss);
 }
 
-/** The next step for a newcomer; only on a terminal. */
+/** A suggestion for new users, only on a terminal. */
 function hint({ trace }: CheckOptions, answer: CheckAnswer, stdout: Output): string {
   if (answer.trace === null) return "";
   if (trace !== undefined) return `\`coterie trace ${trace} --svg\` draws it`;
   return stdout.isTTY ? "--trace FILE saves this run, and `coterie trace FILE --svg` draws it" : "";
 }
 
-/** @param hint printed below; empty: nothing. */
+/** @param hint printed below the report, unless it is empty */
 export function checkReport(outcome: CheckOutcome, hint = ""): Report {
   const { request, answer, seconds } = outcome;
   const { spec } = request;
@@ -261,7 +261,7 @@ function logLines(answer: CheckAnswer, { steps, standing }: CounterexampleLog): 
   ];
 }
 
-/** A state, whole: a line for each part of an assembly. */
+/** A complete state, with one line for each part of an assembly. */
 function stateLines(state: object | null): string[] {
   if (state === null) return [];
   const fields = Object.entries(state);

@@ -1,8 +1,5 @@
-/** `coterie sim`: a protocol, or a scenario, in virtual time. */
-import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, extname } from "node:path";
+/** `coterie sim`: runs a protocol or a scenario in virtual time. */
 import { setImmediate as otherWork } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { EnvironmentError, UsageError, unexpected } from "../../core/errors.ts";
 import { type Experiment, optionsFor, searchOptions, UNTIL } from "../../experiment/experiment.ts";
@@ -30,12 +27,10 @@ import {
   usesIn,
 } from "../../experiment/simulate.ts";
 import { type Entry, protocolNames } from "../../protocols/index.ts";
-import { suggestion } from "../../protocols/suggestion.ts";
-import { docsPage } from "../../runtime/docs-page.ts";
 import type { TraceEntry } from "../../trace/entry.ts";
 import { runLogger } from "../../trace/log.ts";
 import { vectorClocks } from "../../trace/steps.ts";
-import { contentOf, requireWritable } from "../files.ts";
+import { requireWritable } from "../files.ts";
 import { type Manual, withManual } from "../manual.ts";
 import { addOptions } from "../options.ts";
 import {
@@ -52,6 +47,7 @@ import {
   type Report,
   styled,
 } from "../output.ts";
+import { scenarioText, unknownSubject } from "./scenario-files.ts";
 import { makeAllYoung } from "./threads.ts";
 import { readTraceFile, writeSvgFile, writeTraceFile } from "./trace-files.ts";
 
@@ -70,7 +66,7 @@ export function declare(command: Command, invocation: Invocation): void {
   withManual(command, manual)
     .description("Runs a protocol on simulated nodes, or a scenario file, and reports the result.")
     .argument("[protocol|file]", "a protocol (see `coterie protocols`), or a scenario file");
-  const { until: _until, ...options } = optionsFor.simulate; // It may be a number of entries here.
+  const { until: _until, ...options } = optionsFor.simulate; // Here `until` may also be a number of entries.
   addOptions(command, { ...options, runs: searchOptions.runs }, "simulate", COMMON);
   command.option("--protocol <name>", "run the steps of the scenario under another protocol that it names");
   addOutput(addPoints(command)).action((subject: string | undefined, options: SimOptions) =>
@@ -78,7 +74,7 @@ export function declare(command: Command, invocation: Invocation): void {
   );
 }
 
-/** The beginning and the end of a simulation, which may be points of a recording. */
+/** Adds the options for the beginning and the end of a simulation, which may be points of a recording. */
 function addPoints(command: Command): Command {
   const read = point("milliseconds; with --from also #57 for the first 57 entries");
   return command
@@ -182,7 +178,7 @@ function requireOneOutput({ json, log, runs, trace, svg }: SimOptions): void {
   if (runs !== undefined && svg !== undefined) refuse("runs", "svg");
 }
 
-/** The scenario of a file, or of the options. */
+/** Reads the scenario from a file, or makes it from the options. */
 async function scenarioFor(subject: string, { until, protocol, ...options }: SimOptions): Promise<ParsedScenario> {
   if (!/[./\\]/.test(subject)) {
     if (protocol !== undefined)
@@ -195,39 +191,10 @@ async function scenarioFor(subject: string, { until, protocol, ...options }: Sim
   const stray = Object.keys({ ...options, ...endOf(until) }).find((word) => !besides.includes(word));
   if (stray !== undefined)
     throw new UsageError("bad-argument", `expected --${stray} to be absent, since ${subject} describes the run`);
-  const { parseScenario } = await import("../../experiment/scenario/parse.ts"); // It loads a parser of YAML.
-  const { scenario: written, place } = parseScenario(textOf(subject), subject);
+  const { parseScenario } = await import("../../experiment/scenario/parse.ts"); // Loads the YAML parser only when needed.
+  const { scenario: written, place } = parseScenario(scenarioText(subject), subject);
   const scenario = protocol === undefined ? written : asVariant(written, protocol);
   return { scenario: { ...scenario, seed: options.seed ?? scenario.seed }, place };
-}
-
-/** A name that is neither a protocol nor a file: it may be misspelled, or name a scenario without its path. */
-function unknownSubject(name: string): UsageError {
-  const scenarios = scenarioNames(SCENARIOS);
-  const close = suggestion(name, [...protocolNames, ...scenarios]);
-  const scenario = scenarios.find((each) => each === name || close.includes(` ${each}?`));
-  const hint = scenario === undefined ? close : ` (did you mean ${docsPage(`../scenarios/${scenario}.yaml`)}?)`;
-  const expected = "a name of `coterie protocols`, or a scenario file such as x.yaml";
-  return new UsageError("unknown-protocol", `${unexpected("the protocol", expected, name)}${hint}`);
-}
-
-/** @throws UsageError, with a similar name of the same folder if the file does not exist */
-function textOf(file: string): string {
-  try {
-    return contentOf(file, "the scenario", "bad-scenario");
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    const close = suggestion(basename(file, extname(file)), scenarioNames(dirname(file)));
-    throw new UsageError(error.code, `${error.message}${close.replace("?)", ".yaml?)")}`);
-  }
-}
-
-/** The package has its scenarios next to its code. */
-const SCENARIOS = fileURLToPath(new URL("../../../scenarios", import.meta.url));
-
-function scenarioNames(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder).flatMap((file) => (file.endsWith(".yaml") ? [basename(file, ".yaml")] : []));
 }
 
 async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Invocation): Promise<void> {
@@ -254,7 +221,7 @@ async function oneRun(made: Staged, options: SimOptions, { stdout, stderr }: Inv
 const progressText = ({ messages, timeMs }: Progress): string =>
   `${figure(messages)} messages, ${figure(timeMs)} ms of virtual time`;
 
-/** The next step for a newcomer; only on a terminal. */
+/** A suggestion for new users, only on a terminal. */
 function hint({ log, trace, svg }: SimOptions, stdout: Output): string {
   if (!stdout.isTTY || log === true || trace !== undefined || svg !== undefined) return "";
   return "--log prints every event, --svg FILE draws the run, --trace FILE saves it";
@@ -287,7 +254,7 @@ interface End {
   readonly for?: unknown;
 }
 
-/** @param hint printed below; empty: nothing. */
+/** @param hint printed below the report, unless it is empty */
 export function simReport(made: Staged, result: Result, end: End, hint = ""): Report {
   const { scenario, cast } = made;
   const nodes = cast.ids.length;
@@ -315,7 +282,7 @@ export function simReport(made: Staged, result: Result, end: End, hint = ""): Re
   };
 }
 
-/** The virtual time, and what cut off a run that would have continued. */
+/** The virtual time, and the option that cut off the run, if it was cut off. */
 function timeText({ scenario, from }: Staged, { timeMs, isOver }: Result, end: End): string {
   const { name, protocol, until } = scenario;
   const time = `${figure(timeMs)} ms of virtual time`;
@@ -455,7 +422,7 @@ function expectationLines({ expect }: Scenario, expectations: readonly Judged[])
 const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 type RunsSummary = Omit<Summary, "violations"> & {
-  /** With the command that shows the first run of each. */
+  /** Each with the command that replays its first run. */
   readonly violations: readonly { readonly what: string; readonly seeds: readonly number[]; readonly replay: string }[];
 };
 
@@ -485,9 +452,9 @@ export function runsReport(summary: RunsSummary): Report {
 }
 
 /**
- * A second Ctrl-C ends the process at once.
+ * Runs the slices to the end and shows their progress. Ctrl-C stops them; a second one ends the process at once.
  *
- * @throws ExitWith 0 once the reader of stdout has gone
+ * @throws ExitWith 0 if the reader of stdout closed the pipe
  */
 export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text: (progress: P) => string): Promise<T> {
   let isStopped = false;
@@ -518,7 +485,7 @@ export async function followed<P, T>(slices: Slices<P, T>, stderr: Output, text:
   }
 }
 
-/** The command that shows one of several runs, line by line, from the `words` of the command that made all of them. */
+/** The command that logs one of several runs, made from the arguments of the command that ran all of them. */
 export function replayCommand(words: readonly string[], seed: number): string {
   const kept = words.filter((word, i) => {
     const isValue = words[i - 1] === "--runs" || words[i - 1] === "--seed";

@@ -1,6 +1,6 @@
 /**
- * Long work on threads of its own, so that this one can show progress and receive Ctrl-C. The first Ctrl-C asks the work to
- * end with the results so far; a second one ends the process at once.
+ * Runs long work on worker threads, so that this thread can show progress and receive Ctrl-C. The first Ctrl-C stops the work,
+ * which returns its results so far. A second one ends the process at once.
  */
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
@@ -11,7 +11,7 @@ import type { SmallestRun } from "../../experiment/campaign/smallest.ts";
 import type { CheckAnswer, CheckProgress, CheckTask } from "../../experiment/explore.ts";
 import type { HistoryAnswer, HistoryRequest } from "../../history/answer.ts";
 
-/** The kinds of work that `worker.ts` can do: its task, its progress and its answer. */
+/** The kinds of work that `worker.ts` can do, each with its task, progress and answer. */
 export interface Work {
   readonly check: { readonly task: CheckTask; readonly progress: CheckProgress; readonly answer: CheckAnswer };
   readonly history: { readonly task: HistorySearch; readonly progress: null; readonly answer: HistoryAnswer };
@@ -19,17 +19,17 @@ export interface Work {
 }
 
 export interface HistorySearch extends HistoryRequest {
-  /** Null: no limit. */
+  /** Null if unlimited. */
   readonly timeLimitMs: number | null;
 }
 
 export type CampaignTask =
   | { readonly chunk: Chunk }
   | { readonly smallest: { readonly experiment: number; readonly seed: number; readonly what: string } };
-/** Null once it was stopped. */
+/** Null if it was stopped. */
 export type CampaignAnswer = ChunkResult | SmallestRun | null;
 
-/** An error on its way between threads. */
+/** An error as it is sent between threads. */
 export interface ThreadError {
   readonly name: string;
   readonly code: string;
@@ -43,7 +43,7 @@ export type FromWorker<Progress, Answer> =
 
 export interface WorkerData {
   readonly kind: keyof Work;
-  /** Its first number becomes 1 when the work should end. */
+  /** Shared memory whose first number becomes 1 when the work should end. */
   readonly stop: Int32Array;
   /** The campaign, which every thread reads for itself. */
   readonly source?: CampaignSource;
@@ -51,7 +51,7 @@ export interface WorkerData {
 
 const WORKER = new URL("./worker.js", import.meta.url);
 
-/** Threads that do one task each at a time. A thread that dies fails its task, and the next task gets a new one. */
+/** A pool of threads that each do one task at a time. If a thread dies, its task fails, and the next task gets a new thread. */
 export class Threads<K extends keyof Work> {
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #data: WorkerData;
@@ -72,7 +72,7 @@ export class Threads<K extends keyof Work> {
     for (let n = 0; n < count; n++) this.#idle.push(this.#started());
   }
 
-  /** @throws the error of the work, or an EnvironmentError if the thread ends without an answer */
+  /** Does a task on an idle thread. @throws the error of the work, or an EnvironmentError if the thread ends without an answer */
   async ask(
     task: Work[K]["task"],
     onProgress: (progress: Work[K]["progress"]) => void = () => {},
@@ -91,7 +91,7 @@ export class Threads<K extends keyof Work> {
     }
   }
 
-  /** Asks the work to end. */
+  /** Stops the work, which returns its results so far. */
   stop(): void {
     Atomics.store(this.#stop, 0, 1);
   }
@@ -108,7 +108,7 @@ export class Threads<K extends keyof Work> {
       const at = this.#idle.indexOf(worker);
       if (at >= 0) this.#idle.splice(at, 1);
     };
-    worker.once("exit", forget).on("error", forget); // Its task is rejected in `answerOf`.
+    worker.once("exit", forget).on("error", forget); // `answerOf` rejects its task.
     return worker;
   }
 }
@@ -136,7 +136,7 @@ function answerOf<Progress, Answer>(worker: Worker, onProgress: (progress: Progr
   });
 }
 
-/** The error of this class again. */
+/** Restores an error of its original class. */
 function errorFrom({ name, code, message }: ThreadError): Error {
   if (name === "UsageError") return new UsageError(code, message);
   if (name === "InvariantViolation") return new InvariantViolation(code, message);
@@ -144,10 +144,10 @@ function errorFrom({ name, code, message }: ThreadError): Error {
 }
 
 /**
- * One task for each of several threads, which share it. Ctrl-C stops them.
+ * Runs a task on several threads that share its work. Ctrl-C stops them.
  *
- * @param onProgress receives the latest progress of each thread that has reported any
- * @returns the answer of each
+ * @param onProgress receives the latest progress of each thread that has reported
+ * @returns the answer of each thread
  */
 export async function workTogether<K extends keyof Work>(
   threads: Threads<K>,
@@ -176,7 +176,7 @@ export async function workTogether<K extends keyof Work>(
 export const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * For a thread that makes many short runs. V8 would allocate their objects among the old ones, so that it copies most of each
- * run to and fro, which took more time than the runs.
+ * Turns off pretenuring on a thread with many short runs. Otherwise V8 allocates their objects in the old generation, and garbage
+ * collection took more time than the runs.
  */
 export const makeAllYoung = (): void => setFlagsFromString("--no-allocation-site-pretenuring");

@@ -1,4 +1,4 @@
-/** Trace files, and pictures of traces: read and written. */
+/** Reads and writes trace files, and writes pictures of traces. */
 
 import { closeSync, writeSync } from "node:fs";
 import { UsageError } from "../../core/errors.ts";
@@ -9,7 +9,7 @@ import { type ReadTrace, readTrace, type Trace, traceLines } from "../../trace/f
 import { drawSvg } from "../../trace/picture/svg.ts";
 import { contentOf, opened } from "../files.ts";
 
-/** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace. */
+/** @param file `-` for stdin. @throws UsageError if the file cannot be read or is not a trace */
 export function readTraceFile(file: string): ReadTrace {
   const content = contentOf(file === "-" ? 0 : file, "the trace", "bad-trace");
   try {

@@ -44,7 +44,7 @@ import {
 } from "../output.ts";
 import { readTraceFile } from "./trace-files.ts";
 
-/** The width of lines that are not printed on a terminal. */
+/** The width of lines if the output is not a terminal. */
 const PIPED_COLUMNS = 120;
 const [LEAST_WIDTH, MOST_WIDTH] = [400, 20_000];
 
@@ -241,7 +241,7 @@ interface ReplayOptions {
   readonly until?: Point;
 }
 
-/** The replay of a recording. `isPass` is false if `--check` is given, and a property is violated or unknown. */
+/** Replays a recording. `isPass` is false if `--check` is given and a property is violated or unknown. */
 export function replayed(trace: Trace, options: ReplayOptions): { readonly report: Report; readonly isPass: boolean } {
   const run = replay(trace, options.until);
   return {
@@ -304,7 +304,7 @@ function stateSections(trace: Trace, run: Replay<Vocabulary>): Section[] {
   ];
 }
 
-/** How many links are printed, the busiest first. */
+/** The maximum number of links that are printed, busiest first. */
 const SHOWN_LINKS = 12;
 
 export function statisticsReport(figures: Statistics): Report {
@@ -371,7 +371,7 @@ function linkRows({ byLink }: Statistics): string[][] {
 
 const ms = (value: number): string => (Number.isInteger(value) ? figure(value) : value.toFixed(value < 10 ? 2 : 1));
 
-/** Twice the size in pixels: sharp in print and on dense screens. */
+/** The scale of PNG images: twice the size, so that they are sharp in print and on dense screens. */
 const ZOOM = 2;
 
 /** @throws EnvironmentError if the renderer is not installed */

@@ -1,4 +1,4 @@
-/** What `coterie` and the supervisor of its command say to each other: one JSON object a line, over a pipe of their own. */
+/** The messages between `coterie` and the supervisor of its command: one JSON object per line, over a pipe. */
 
 export type ToSupervisor =
   | ({ readonly type: "run" } & Order)
@@ -12,37 +12,37 @@ export type ToSupervisor =
 
 export interface Order {
   readonly command: readonly string[];
-  /** What is added to the environment. */
+  /** Added to the environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Past this moment of `monotonicMs` nothing of the command may run. Null where a grant has no such moment. */
+  /** No process of the command may run after this time, in `monotonicMs`. Null if the grant does not expire. */
   readonly until: number | null;
-  /** So long after SIGTERM comes SIGKILL, unless `until` comes first. */
+  /** The time from SIGTERM to SIGKILL, unless `until` is earlier. */
   readonly graceMs: number;
 }
 
 export type FromSupervisor =
   | { readonly type: "ready"; readonly at: number }
   | { readonly type: "started"; readonly pid: number }
-  /** The grant was not confirmed in time: the command has been told to end. */
+  /** The grant was not confirmed in time: the command has been asked to end. */
   | { readonly type: "overdue" }
   | Ended;
 
 export type Ended =
   | { readonly type: "ended"; readonly code: number | null; readonly signal: NodeJS.Signals | null }
-  /** The system would not start it; `code` says why, such as ENOENT. */
+  /** The system did not start it; `code` is the reason, such as ENOENT. */
   | { readonly type: "not-started"; readonly code: string };
 
-/** Where the supervisor finds its end of the pipe. */
+/** The file descriptor of the pipe in the supervisor. */
 export const PIPE = 3;
 
-/** Timers of Node hold no longer than 2^31 ms. */
+/** Node.js timers cannot wait longer than 2^31 − 1 ms. */
 export const LONGEST_TIMER_MS = 2 ** 30;
 
-/** A command line and its environment are limited by the system to less. */
+/** Longer than any command line with its environment that the system accepts. */
 export const MAX_LINE_LENGTH = 16 * 1024 * 1024;
 
 /**
- * Milliseconds that only go forwards. Node's `hrtime` is the system's monotonic clock, which counts from when the machine
- * started: all processes read the same one, and the supervisor's first word is checked for that.
+ * Milliseconds of the system's monotonic clock, which counts from the start of the machine. All processes read the same clock;
+ * the supervisor's first message is checked for that.
  */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;

@@ -1,4 +1,4 @@
-/** The side of `coterie`: starts a supervisor, gives it one command to run, and hears how that ended. */
+/** The side of `coterie`: starts a supervisor, gives it one command to run, and receives the result. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import type { Duplex } from "node:stream";
@@ -18,23 +18,23 @@ import {
   type ToSupervisor,
 } from "./supervisor-lines.ts";
 
-/** A supervisor that has not killed by then is paused itself, or stuck: this side does. Later than the supervisor would. */
+/** If the supervisor is paused or stuck, this side kills the command, later than the supervisor would. */
 const KILL_EARLY_MS = 10;
-/** After that the supervisor has so long to say that the command has ended. */
+/** After that, how long the supervisor has to report the end of the command. */
 const LAST_WORD_MS = 1_000;
 
 const SCRIPT = fileURLToPath(new URL("./supervisor-process.js", import.meta.url));
 
-/** One supervisor runs one command. It may be started long before: then the command starts as soon as there is a grant. */
+/** Runs one command. Start it early, so that the command can start as soon as there is a grant. */
 export class Supervisor {
-  /** The grant was not confirmed in time, and the command has been told to end, or was killed. */
+  /** The grant was not confirmed in time, and the command was asked to end, or killed. */
   isOverdue = false;
   /** The command's process group, from when this side knows it until the command has ended. */
   group: number | null = null;
   readonly #words = new EventEmitter<{ ready: []; ended: [Ended]; error: [Error] }>();
   readonly #process: ChildProcess;
   readonly #pipe: Duplex | undefined;
-  /** It runs and waits. Rejects with an EnvironmentError if it cannot be started. */
+  /** Resolves when the supervisor runs and waits. Rejects with an EnvironmentError if it cannot be started. */
   readonly ready: Promise<unknown>;
   readonly #ended: Promise<[Ended]>;
   readonly #gone: Promise<void>;
@@ -45,18 +45,18 @@ export class Supervisor {
   constructor(script = SCRIPT) {
     this.ready = once(this.#words, "ready");
     this.#ended = once(this.#words, "ended") as Promise<[Ended]>;
-    for (const awaited of [this.ready, this.#ended]) awaited.catch(() => {}); // It may fail before anybody waits.
+    for (const awaited of [this.ready, this.#ended]) awaited.catch(() => {}); // It may fail before the first await.
     const startedAt = monotonicMs();
     this.#process = spawn(process.execPath, [script], {
       stdio: ["inherit", "inherit", "inherit", "pipe"],
-      detached: true, // Ctrl-C in the terminal is for `coterie`, which passes it on.
+      detached: true, // Ctrl-C in the terminal reaches only `coterie`, which forwards it.
     });
     this.#gone = new Promise((resolve) => {
       this.#process.on("error", (error) => {
         this.#fail(new EnvironmentError("no-supervisor", `cannot start a process: ${error.message}`, { cause: error }));
         if (this.#process.pid === undefined) resolve();
       });
-      // When all that it said has been read, too.
+      // `close` follows after all messages have been read.
       this.#process.on("close", (code, signal) => {
         this.#killGroup();
         const how = signal === null ? `ended with code ${code}` : `was ended by ${signal}`;
@@ -64,7 +64,7 @@ export class Supervisor {
         resolve();
       });
     });
-    this.#pipe = this.#process.stdio?.[PIPE] as Duplex | undefined; // None if no file was left to open: `error` follows.
+    this.#pipe = this.#process.stdio?.[PIPE] as Duplex | undefined; // Undefined if there are too many open files: `error` follows.
     this.#pipe?.on("error", () => {}); // `close` follows.
     if (this.#pipe !== undefined)
       eachLine(this.#pipe, MAX_LINE_LENGTH, (line) => this.#take(JSON.parse(line) as FromSupervisor, startedAt));
@@ -84,7 +84,7 @@ export class Supervisor {
     }
   }
 
-  /** The grant is certain until that moment of `monotonicMs`. Where nobody says so it has no end. */
+  /** The grant is certain until that moment of `monotonicMs`. Without this call it has no end. */
   certain(until: number): void {
     this.#until = until;
     if (!this.#isRunning) return;
@@ -134,7 +134,7 @@ export class Supervisor {
     }
   }
 
-  /** Nothing more will be heard. Who has heard already is not disturbed. */
+  /** No more messages will arrive. Waiters that have their result are not affected. */
   #fail(error: Error): void {
     if (this.#words.listenerCount("error") > 0) this.#words.emit("error", error);
   }
@@ -143,7 +143,7 @@ export class Supervisor {
     if (this.#pipe?.writable === true) this.#pipe.write(`${JSON.stringify(word)}\n`);
   }
 
-  /** Kills from this side what runs past the grant's end, and the supervisor if it then says nothing. */
+  /** Kills the command from this side if it runs past the grant's end, and the supervisor if it then stays silent. */
   #guard(): void {
     clearTimeout(this.#timer);
     if (this.#until === null) return;
@@ -161,11 +161,11 @@ export class Supervisor {
     if (this.group === null) return;
     try {
       process.kill(-this.group, "SIGKILL");
-    } catch {} // ESRCH: nobody is left in it.
+    } catch {} // ESRCH: the group is empty.
   }
 }
 
-/** The supervisor's first reading lies between two of ours, if both read one clock. */
+/** If both processes read one clock, the supervisor's first reading lies between two of this side. */
 function clockProblem(before: number, supervisors: number, after: number): string | null {
   if (before <= supervisors && supervisors <= after) return null;
   return `expected all processes to read one monotonic clock, but it said ${before} here, then ${supervisors} in another process, then ${after} here`;
@@ -174,9 +174,9 @@ function clockProblem(before: number, supervisors: number, after: number): strin
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export class Interruption {
-  /** The first that came, if one has. */
+  /** The first received signal, if any. */
   received: NodeJS.Signals | null = null;
-  /** Whether Ctrl-C has been pressed. Of signals that come at once the system delivers them in its own order. */
+  /** Whether Ctrl-C was pressed. The system may deliver simultaneous signals in any order. */
   #isInterrupted = false;
   readonly #controller = new AbortController();
   #supervisor: Supervisor | null = null;
@@ -185,12 +185,12 @@ export class Interruption {
     for (const name of SIGNALS) process.on(name, () => this.#take(name));
   }
 
-  /** Aborted when an end is asked for and no command runs. */
+  /** Aborted by a signal while no command runs. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** The supervisor whose command signals go to; null: none runs. */
+  /** Forwards signals to the command of this supervisor. Null if none runs. */
   handTo(supervisor: Supervisor | null): void {
     this.#supervisor = supervisor;
   }
@@ -221,13 +221,13 @@ export interface SupervisedCommand {
 
 export interface Outcome {
   readonly exitCode: number;
-  /** The command was stopped because what it ran under was lost, or could not be confirmed in time. */
+  /** The command was stopped because its grant was lost, or could not be confirmed in time. */
   readonly isLost: boolean;
 }
 
 /**
- * Runs the command. When this resolves nothing of the command's process group runs any more.
- * @throws ExitWith where the command could not be started, EnvironmentError where its supervisor has failed.
+ * Runs the command. When this resolves, no process of its process group runs.
+ * @throws ExitWith if the command could not be started, EnvironmentError if its supervisor failed.
  */
 export async function runSupervised(
   { name, command, graceMs }: SupervisedCommand,
@@ -266,7 +266,7 @@ function environment(name: string, { token }: Tenure): Record<string, string> {
 function exitCode(ended: Ended, command: readonly string[]): number {
   if (ended.type === "not-started") {
     const code = ended.code === "ENOENT" ? NOT_FOUND : NOT_EXECUTABLE;
-    throw new ExitWith(code, `cannot run ${command[0]}: ${WHY[ended.code] ?? "the system refuses"} (${ended.code})`);
+    throw new ExitWith(code, `cannot run ${command[0]}: ${WHY[ended.code] ?? "the system refused"} (${ended.code})`);
   }
   return ended.code ?? codeAfter(ended.signal as NodeJS.Signals);
 }

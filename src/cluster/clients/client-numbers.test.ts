@@ -106,7 +106,7 @@ describe("client ids", () => {
     await vi.advanceTimersByTimeAsync(1_499);
     expect(client.farewell).toBeNull();
     await vi.advanceTimersByTimeAsync(1);
-    expect(client.farewell).toBe(`unavailable, here: the log of the cluster has not answered for 1500 ms${said}`);
+    expect(client.farewell).toBe(`unavailable, here: no answer from the log of the cluster within 1500 ms${said}`);
     await log.answers();
     expect(client.client).toBeNull();
   });

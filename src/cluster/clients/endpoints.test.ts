@@ -30,9 +30,9 @@ describe("an announced endpoint", () => {
     ["is used", '"http://10.0.0.3:7300"', open, "http://10.0.0.3:7300"],
     ["is used where it is secure", '"https://10.0.0.3:7300"', secure, "https://10.0.0.3:7300"],
     ["is not used where a token would be open on the way", '"http://10.0.0.3:7300"', secure, null],
-    ["is not used if it is no endpoint", '"file:///etc/passwd"', open, null],
-    ["is not used if it is no text", "7300", open, null],
-    ["is not used if it is no JSON", "http://10.0.0.3:7300", open, null],
+    ["is not used if it is not an endpoint", '"file:///etc/passwd"', open, null],
+    ["is not used if it is not a string", "7300", open, null],
+    ["is not used if it is not JSON", "http://10.0.0.3:7300", open, null],
     ["is not used if it is too long", JSON.stringify(`http://${"a".repeat(300)}`), open, null],
   ])("%s", (_what, value, given, used) => expect(endpointTold(value, given)).toBe(used));
 });

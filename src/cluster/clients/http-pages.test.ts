@@ -150,7 +150,7 @@ describe("errors", () => {
     const body = `{"value":${value}}`;
     expect(await ask("/v1/maps/m/keys/k", { method: "PUT", body })).toMatchObject({
       status: 400,
-      body: { error: `expected whole numbers that a double holds, got ${rounded}: give it as a text` },
+      body: { error: `expected integers that a double can represent, got ${rounded}: send it as a string` },
     });
   });
 
@@ -172,16 +172,16 @@ describe("errors", () => {
     const body = Buffer.from('{"value":"\xff\xfe"}', "latin1");
     expect(await ask("/v1/maps/m/keys/k", { method: "PUT", body })).toMatchObject({
       status: 400,
-      body: { error: "expected the body to be UTF-8, and it is not" },
+      body: { error: "expected the body to be valid UTF-8" },
     });
   });
 
   test.each([
     ["/v1/maps/m/keys/%FF", "expected UTF-8 after each % of the URL, got %FF"],
     ["/v1/maps/m?prefix=%FF", "expected UTF-8 after each % of the URL, got %FF"],
-    ["/v1/maps/%2e/watch", 'expected no name that is "." or ".."'],
-    ["/v1/maps/m/keys/%2E.", 'expected no name that is "." or ".."'],
-    ["/v1/maps/m/keys/..", 'expected no name that is "." or ".."'],
+    ["/v1/maps/%2e/watch", 'expected a name other than "." or ".."'],
+    ["/v1/maps/m/keys/%2E.", 'expected a name other than "." or ".."'],
+    ["/v1/maps/m/keys/..", 'expected a name other than "." or ".."'],
   ])("reject an address that would be read as another: %s", async (page, error) => {
     // Not with fetch, which resolves such steps itself.
     const text = await new Promise<string>((resolve, reject) => {

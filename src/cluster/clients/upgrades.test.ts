@@ -52,7 +52,7 @@ test("a refused caller that does not close its side keeps no connection", async 
   socket.write(upgrade("/v1/nothing", "websocket"));
   await new Promise((resolve) => socket.on("end", resolve));
   await vi.waitFor(() => {
-    if (!socket.destroyed) socket.write("is anybody there?"); // A closed connection answers with a reset.
+    if (!socket.destroyed) socket.write("hello?"); // A closed connection answers with a reset.
     expect(socket.destroyed).toBe(true);
   }, PATIENCE);
   await gone;

@@ -36,7 +36,7 @@ export class DoorRoom {
   enter(call: string): Place {
     count(this.counts.calls, call);
     const { calls, unreadBytes } = this.limits;
-    if (this.counts.open >= calls) throw this.#full(`${calls} calls are under way`);
+    if (this.counts.open >= calls) throw this.#full(`${calls} calls are in progress`);
     if (this.#unread >= unreadBytes) throw this.#full(`${unreadBytes} bytes of answers have not been read`);
     this.counts.open += 1;
     let held = 0;
@@ -68,11 +68,11 @@ export class DoorRoom {
 
   noConnection(): void {
     count(this.counts.refused, "too-many-connections");
-    this.#say("too-many-connections", `${this.limits.connections} connections are open, and no more may be`);
+    this.#say("too-many-connections", `${this.limits.connections} connections are open, which is the maximum`);
   }
 
   #full(what: string): EtcdError {
-    this.#say("too-many-requests", `${what}, and no more may be: calls are refused`);
+    this.#say("too-many-requests", `${what}, which is the maximum: further calls are rejected`);
     return new EtcdError("tooManyRequests");
   }
 

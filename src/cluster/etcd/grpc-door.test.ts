@@ -201,7 +201,7 @@ test("refuses calls above the limit, and accepts more once some are over", async
       details: "etcdserver: too many requests",
     });
   expect(counts.refused).toEqual({ "too-many-requests": 3 });
-  expect(said).toEqual(["clients of etcd's API: 10 calls are under way, and no more may be: calls are refused"]);
+  expect(said).toEqual(["clients of etcd's API: 10 calls are under way, which is the maximum: further calls are rejected"]);
   for (const go of waiting) go();
   await Promise.all(calls);
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
@@ -250,7 +250,7 @@ test("refuses calls once unread answers take too many bytes", async () => {
   }
   await vi.waitFor(() => expect(counts.open).toBe(8), PATIENCE);
   expect(counts.refused).toEqual({ "too-many-requests": 2 });
-  expect(said).toEqual([expect.stringContaining("1048576 bytes of answers have not been read, and no more may be")]);
+  expect(said).toEqual([expect.stringContaining("1048576 bytes of answers have not been read, which is the maximum")]);
   session.destroy();
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
   await isWell();
@@ -294,7 +294,7 @@ test("closes, counts and logs once the connections above the limit", async () =>
   for (let times = 0; times < 5; times++) await open();
   await vi.waitFor(() => expect(counts.refused["too-many-connections"]).toBe(2), PATIENCE);
   expect(counts.connected).toBe(3);
-  expect(said).toEqual(["clients of etcd's API: 3 connections are open, and no more may be"]);
+  expect(said).toEqual(["clients of etcd's API: 3 connections are open, which is the maximum"]);
   sockets[0]?.destroy();
   await vi.waitFor(() => expect(counts.connected).toBe(2), PATIENCE);
   await isWell();

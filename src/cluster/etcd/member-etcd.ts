@@ -23,7 +23,7 @@ export function etcdPlaceOf({ etcd, dataDir }: JoinOptions): HostPort | null {
   if (dataDir === undefined)
     throw refusal(`${unexpected("etcd", "absent without a dataDir", etcd)}: shared state is stored in a journal, so set dataDir`);
   if (!isLoopback(address.host))
-    throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its callers need no password`);
+    throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its clients do not authenticate`);
   return address;
 }
 

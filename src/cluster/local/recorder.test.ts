@@ -73,7 +73,7 @@ describe("a recorder", () => {
     const file = join(folder, "old.jsonl");
     writeFileSync(file, "something old\n");
     expect(() => recording("old.jsonl")).toThrow(
-      `${file} is there already: name another, or overwrite it with --force`,
+      `${file} already exists: name another, or overwrite it with --force`,
     );
     await recording("old.jsonl", { force: true }).recorder.close();
     expect(readFileSync(file, "utf8")).toBe(`${JSON.stringify(header)}\n`);

@@ -85,7 +85,7 @@ function opened(file: string, force: boolean): number {
     const { code, message } = error as NodeJS.ErrnoException;
     const why =
       code === "EEXIST"
-        ? `expected --record to name a new file, but ${file} is there already: name another, or overwrite it with --force`
+        ? `expected --record to name a new file, but ${file} already exists: name another, or overwrite it with --force`
         : `expected --record to name a file that can be written, got ${file} (${code ?? message})`;
     throw new UsageError("bad-argument", why);
   }

@@ -130,7 +130,7 @@ describe("a reader", () => {
     await expect(read).rejects.toMatchObject({
       code: "reader-too-slow",
       phase: "missed",
-      message: 'the reader of the channel "room" was too slow: it has missed 8 messages',
+      message: 'the reader of the channel "room" was too slow: it missed 8 messages',
     });
     expect(await reader.next()).toEqual({ done: true, value: undefined });
   });

@@ -294,7 +294,7 @@ export class ChannelReader implements AsyncIterableIterator<Read> {
   }
 
   #refuse(): Promise<never> {
-    const text = `the reader of ${this.#options.what} was too slow: it has missed ${this.#missed} messages`;
+    const text = `the reader of ${this.#options.what} was too slow: it missed ${this.#missed} messages`;
     this.#missed = 0;
     this.end();
     return Promise.reject(new CoordinationError("reader-too-slow", "missed", text));

@@ -101,7 +101,7 @@ describe("sent messages", () => {
     void it.send(1);
     void it.send(2);
     expect(() => it.sending.send(3, {}, OWNER)).toThrow(
-      '2 messages of 2 bytes wait to be sent on the channel "room", and no more may: await each send, or some of them',
+      '2 messages of 2 bytes wait to be sent on the channel "room", which is the maximum: await some of your sends',
     );
     const large = played();
     large.mayHand = false;

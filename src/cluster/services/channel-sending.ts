@@ -154,7 +154,7 @@ export class Sending {
   /** Multicasts in flight may be delivered by others, but not here. */
   ejected(): void {
     if (this.#refusal !== null) return this.#loseFlights(this.#refusal.code, this.#refusal.message); // It is leaving.
-    const text = `this member was left out of the group of ${this.#options.what}: others may have delivered the message, or not`;
+    const text = `this member was expelled from the group of ${this.#options.what}: other members may have delivered the message`;
     this.#loseFlights("send-uncertain", text);
   }
 
@@ -192,7 +192,7 @@ export class Sending {
   #requireRoom(bytes: number): void {
     const { maxWaiting, what } = this.#options;
     if (this.waiting < maxWaiting && this.#waitingBytes + bytes <= MAX_WAITING_BYTES) return;
-    const text = `${this.waiting} messages of ${this.#waitingBytes} bytes wait to be sent on ${what}, and no more may: await each send, or some of them`;
+    const text = `${this.waiting} messages of ${this.#waitingBytes} bytes wait to be sent on ${what}, which is the maximum: await some of your sends`;
     throw this.#error("channel-full", "never-sent", text);
   }
 
@@ -339,4 +339,4 @@ const sendRules: Rules<SendOptions> = { timeoutMs: duration, signal };
 const nothing = (): void => {};
 
 const outlook = (phase: Phase): string =>
-  phase === "never-sent" ? "nobody gets the message" : "the message may still be delivered";
+  phase === "never-sent" ? "no member delivers the message" : "the message may still be delivered";

@@ -77,7 +77,7 @@ describe("the state of a channel's reader", () => {
       },
       "no stock here",
     ],
-    ["is no JSON", () => new Map(), "expected what state() gives to be a plain object, got an instance of Map"],
+    ["is not JSON", () => new Map(), "expected the result of state() to be a plain object, got an instance of Map"],
     ["is too large", () => "x".repeat(16 * 1024 * 1024), "at most 16777216 bytes of JSON, got 16777"],
   ] as const)("that %s is refused to the joining member, and its owner continues", async (_what, state, why) => {
     const giver = played();
@@ -123,8 +123,8 @@ describe("a reader with a state", () => {
   };
 
   test.each([
-    [{ order: "fifo" }, "there is no place at which all have the same state"],
-    [{ order: "causal" }, "there is no place at which all have the same state"],
+    [{ order: "fifo" }, "never share one state"],
+    [{ order: "causal" }, "never share one state"],
   ] as const)("with %j is rejected, with the reason", (options, why) =>
     alone((member) => {
       const channel = member.channel("stock", options);

@@ -40,7 +40,7 @@ export class ChannelState {
     if (this.#reader !== null)
       throw new UsageError(
         "state-in-use",
-        `expected one reader with a state of ${this.#channel.what} in this process, got a second: let the first one go, or read without a state`,
+        `expected one reader with a state of ${this.#channel.what} in this process, got a second: end the first one, or read without a state`,
       );
     this.#reader = reader();
     this.#state = state;
@@ -86,7 +86,7 @@ export class ChannelState {
     } catch (error) {
       const refusal = (error instanceof Error ? error.message : String(error)).replace(
         "the payload",
-        "what state() gives",
+        "the result of state()",
       );
       return partsOf(JSON.stringify({ refusal: refusal.slice(0, 1_000) }), bytes);
     }
@@ -111,7 +111,7 @@ function requireSize(text: string, partBytes: number): void {
   if (bytes > most)
     throw new UsageError(
       "payload-too-large",
-      `expected what state() gives to be at most ${most} bytes of JSON, got ${bytes}`,
+      `expected the result of state() to be at most ${most} bytes of JSON, got ${bytes}`,
     );
 }
 
@@ -137,5 +137,5 @@ function read(text: string): Said {
   } catch {
     // It is not JSON either.
   }
-  return { refusal: "it is not what a member says" };
+  return { refusal: "its answer is not valid" };
 }

@@ -59,7 +59,7 @@ describe("a payload", () => {
     const most = "x".repeat(MAX_PAYLOAD_BYTES - 2); // Plus two quotes.
     expect(payloadOf(most).bytes).toBe(MAX_PAYLOAD_BYTES);
     expect(() => payloadOf(`${most}x`)).toThrow(
-      "expected the payload to be at most 60000 bytes of JSON, got 60001: send it in parts, or send where it is to be found",
+      "expected the payload to be at most 60000 bytes of JSON, got 60001: send it in parts, or send a reference to it",
     );
     expect(() => payloadOf("ä".repeat(30_000))).toThrow("got 60002");
   });

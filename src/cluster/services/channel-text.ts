@@ -44,7 +44,7 @@ export function payloadOf(value: unknown, maxBytes: number): Payload {
   if (bytes <= maxBytes) return { text, bytes };
   throw new UsageError(
     "payload-too-large",
-    `expected the payload to be at most ${maxBytes} bytes of JSON, got ${bytes}: send it in parts, or send where it is to be found`,
+    `expected the payload to be at most ${maxBytes} bytes of JSON, got ${bytes}: send it in parts, or send a reference to it`,
   );
 }
 

@@ -82,7 +82,7 @@ export class ChannelUse implements Channel {
     if (order === "total" || order === "causal-total") return;
     throw new UsageError(
       "state-needs-order",
-      `expected order "total" or "causal-total" for a reader with a state, got ${JSON.stringify(order)}: members are delivered messages in different orders, so that there is no place at which all have the same state`,
+      `expected order "total" or "causal-total" for a reader with a state, got ${JSON.stringify(order)}: with other orders, members deliver messages in different orders and never share one state`,
     );
   }
 

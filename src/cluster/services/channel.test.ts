@@ -53,7 +53,7 @@ describe("a channel rejects", () => {
     together(3, async ([first, second], world) => {
       await joined((first as Member).channel("room", { order: "fifo" }), 1);
       expect(() => first?.channel("room", { order: "total" })).toThrow(
-        'expected the order of the channel "room" to be "fifo", as it is in use here, got "total"',
+        'expected the order of the channel "room" to be "fifo", which is in use here, got "total"',
       );
       expect(() => first?.channel("room", { order: "fifo", transport: "log" })).toThrow();
       const events: MemberEvent[] = [];

@@ -100,7 +100,7 @@ describe.each([null, "a secret of all members"])("a datagram, with the key %j", 
       third.send(envelope);
     await vi.waitFor(async () => expect(await refused()).toBe(3), PATIENCE);
     expect(linesOf(it)).toContain(
-      'refused a datagram in the name of node 3, since it carries channel of "room": expected messages of channels that use udp',
+      'refused a datagram from node 3: expected messages of channels that use udp, got channel of "room"',
     );
     await room.send("genuine");
     expect((await reader.next()).value).toMatchObject({ from: 1, payload: "genuine" });

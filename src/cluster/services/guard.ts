@@ -10,7 +10,7 @@ export class StaleToken extends UsageError {
     readonly token: number,
     readonly highest: number,
   ) {
-    super("stale-token", `token ${token} is stale: ${highest} has been seen, whoever holds that one is the successor`);
+    super("stale-token", `token ${token} is stale: token ${highest} has been seen, and its holder is the successor`);
   }
 }
 

@@ -13,9 +13,9 @@ export function requireName(name: unknown): string {
 }
 
 function nameFault(name: unknown): string | null {
-  if (typeof name !== "string" || name === "") return "a text that is not empty";
+  if (typeof name !== "string" || name === "") return "a non-empty string";
   if (utf8Bytes(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
   if (name.startsWith(OWN_NAMES))
-    return `another: names that begin with ${OWN_NAMES} are kept for the members themselves`;
+    return `one that does not begin with ${OWN_NAMES}, which is reserved`;
   return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
 }

@@ -256,7 +256,7 @@ export class JoinedMember extends Sharing implements Member {
   }
 
   #removed(): void {
-    this.#end("member-removed", "has been removed from the cluster: it does not come back");
+    this.#end("member-removed", "has been removed from the cluster for good");
   }
 
   #end(code: "member-failed" | "member-removed", how: string, cause?: Error): void {

@@ -41,7 +41,7 @@ export class KnownMembers {
     if (this.#list?.removed.includes(id) === true)
       throw new EnvironmentError(
         "member-removed",
-        `member ${id} has been removed, as the journal in ${folder} knows: ids are not given again, so add a member with another one, and start that with an empty folder`,
+        `member ${id} has been removed, according to the journal in ${folder}: ids are not reused, so add a member with a new id and start it with an empty folder`,
       );
   }
 }

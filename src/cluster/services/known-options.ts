@@ -5,7 +5,7 @@ import { callback, isObject, needed, type Rule } from "../../protocols/known-opt
 export * from "../../protocols/known-options.ts";
 
 export const text: Rule = {
-  wanted: "a text that is not empty",
+  wanted: "a non-empty string",
   accepts: (value) => typeof value === "string" && value !== "",
 };
 export const finite: Rule = { wanted: "a finite number", accepts: (value) => Number.isFinite(value) };
@@ -59,7 +59,7 @@ const OF_AN_OPTION = new Set([
 ]);
 const SUBJECT = /^expected (.+?) to (be|have) /;
 
-const CONTROLLER = "an AbortController: its signal is meant";
+const CONTROLLER = "an AbortController: pass its signal";
 
 function isFunctionOf(value: object, name: string): boolean {
   return typeof (value as Record<string, unknown>)[name] === "function";

@@ -172,7 +172,7 @@ export class LocalChannel implements UsedChannel {
         this.#isStalled = event.type === "stalled";
         return this.#changed();
       case "refused":
-        throw new InvariantViolation("window-exceeded", `${this.what}: its carrier had no room for a multicast`);
+        throw new InvariantViolation("window-exceeded", `${this.what}: the layer below had no room for a multicast`);
       case "left":
         this.#onLeft?.();
         return this.#stand("left");

@@ -82,7 +82,7 @@ export class LocalElection {
     requireRule("the work of lead()", work, workRule);
     const { signal } = options;
     if (this.#campaign !== null)
-      throw new UsageError("already-campaigning", `this process campaigns in ${this.#what} already: once is enough`);
+      throw new UsageError("already-campaigning", `this process already campaigns in ${this.#what}: call lead() once`);
     if (this.#closed !== null) throw this.#never(this.#closed);
     const campaign = new Campaign();
     this.#campaign = campaign;

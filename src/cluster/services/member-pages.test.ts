@@ -60,15 +60,15 @@ test.each([
 test.each([
   [
     "0.0.0.0:0",
-    'expected admin of join() to be a loopback address, got "0.0.0.0:0": to show reports to a network, give admin',
+    'expected admin of join() to be a loopback address, got "0.0.0.0:0": to serve reports to a network, set admin',
   ],
   [{ address: "0.0.0.0:0" }, "expected admin.address of join() to be a loopback address"],
   [
     { address: "0.0.0.0:0", tls: "off", readOnly: false },
     "expected admin.readOnly of join() to be true or absent, got false",
   ],
-  [{ address: "127.0.0.1:0", tls: { cert: "x" } }, "expected admin.tls.key of join() to be a text that is not empty"],
-  [{ adress: "127.0.0.1:0" }, 'among address, tls, readOnly, got "adress": address is meant?'],
+  [{ address: "127.0.0.1:0", tls: { cert: "x" } }, "expected admin.tls.key of join() to be a non-empty string"],
+  [{ adress: "127.0.0.1:0" }, 'among address, tls, readOnly, got "adress"; did you mean address?'],
 ])("rejects admin: %j", async (admin, why) => {
   await expect(closing(await cluster(1)).start(1, { admin: admin as never })).rejects.toThrow(why);
 });

@@ -146,7 +146,7 @@ export function requireWayIn({ existing = false, id, members }: JoinOptions): vo
   if (Object.keys(members).every((member) => Number(member) === id))
     throw new UsageError(
       "bad-option",
-      "expected members of join() to name other members as well: with `existing` they are those that this one calls",
+      "expected members of join() to name other members as well: with `existing`, this member contacts them",
     );
 }
 
@@ -222,11 +222,11 @@ function adminPlace(given: JoinOptions["admin"]): AdminPlace | null {
   if (isLoopback(address.host)) return { address, tls: null, isReadOnly: readOnly === true };
   if (tls === undefined)
     throw refusal(
-      `${unexpected(name, "a loopback address", formatHostPort(address))}: to show reports to a network, give admin: { address, tls: { cert, key } }, or tls: "off" in a trusted network`,
+      `${unexpected(name, "a loopback address", formatHostPort(address))}: to serve reports to a network, set admin: { address, tls: { cert, key } }, or tls: "off" in a trusted network`,
     );
   if (readOnly === false)
     throw refusal(
-      `${unexpected("admin.readOnly", "true or absent", readOnly)}: off loopback nobody is asked for a password`,
+      `${unexpected("admin.readOnly", "true or absent", readOnly)}: admin pages have no password, so outside loopback they are read-only`,
     );
   return { address, tls: null, isReadOnly: true };
 }

@@ -131,7 +131,7 @@ describe("an invalid option", () => {
     const error = await refusalOf(() => make({ [slip]: 1 }));
     expect(error).toMatchObject({ code: "bad-option" });
     expect(error.message).toContain(`of ${call.split(" ")[0]}() to be among `);
-    expect(error.message).toContain(`got "${slip}": ${known} is meant?`);
+    expect(error.message).toContain(`got "${slip}"; did you mean ${known}?`);
   });
 });
 

@@ -22,8 +22,8 @@ export interface Waited {
 }
 
 const SAYINGS: Record<Missing, string> = {
-  "no-majority": "too few members can be heard of: start others, or see what keeps this one from them",
-  "no-log-leader": "a majority can be heard of, and nobody has been elected to lead their log yet",
+  "no-majority": "no majority of members is reachable: start other members, or check the links of this one",
+  "no-log-leader": "a majority is reachable, but no leader of the log has been elected yet",
 };
 
 /** @throws CoordinationError */

@@ -19,7 +19,7 @@ export class RefusalNotes {
   datagram(from: NodeId, envelope: Envelope): void {
     count(this.#counts.refused, "forged");
     const what = "name" in envelope ? `${envelope.type} of "${envelope.name}"` : envelope.type;
-    const text = `refused a datagram in the name of node ${from}, since it carries ${what}: expected messages of channels that use udp`;
+    const text = `refused a datagram from node ${from}: expected messages of channels that use udp, got ${what}`;
     this.#log.once(`datagram ${from}`, text, { event: "datagram-refused", peer: from, reason: "forged" });
   }
 
@@ -36,7 +36,7 @@ export class RefusalNotes {
   }
 
   overflow(to: NodeId): void {
-    const text = `too much waits for node ${to}, which cannot be reached: the oldest is dropped`;
+    const text = `the queue for node ${to}, which is unreachable, is full: dropping the oldest messages`;
     this.#log.once(`resending ${to}`, text, { event: "resending-full", peer: to });
   }
 }

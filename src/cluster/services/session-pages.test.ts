@@ -113,23 +113,23 @@ describe("a session", () => {
 });
 
 test.each<[string, string, Record<string, string>, number, string]>([
-  ["/locks/x", "{", json, 400, "expected the body to be JSON, and it does not parse"],
+  ["/locks/x", "{", json, 400, "expected the body to be valid JSON"],
   ["/locks/x", "{}", {}, 400, "expected the content type to be application/json"],
   ["/locks/x", '{"color":"red"}', json, 400, "color"],
   ["/elections/x", '{"timeoutMs":5}', json, 400, "for a lock only"],
   ["/locks/LONG", "{}", json, 400, "at most 128 bytes long"],
   ["/locks/a%00b", "{}", json, 400, "free of control characters"],
-  ["/locks/x", '"LONG"', json, 413, "a body may have 65536 bytes, and no more"],
+  ["/locks/x", '"LONG"', json, 413, "expected a body of at most 65536 bytes"],
   [
     "/locks/",
     "{}",
     json,
     404,
-    "no such page; there are /healthz, /readyz, /status, /metrics, /trace, /command, /locks/NAME",
+    "no such page; known pages: /healthz, /readyz, /status, /metrics, /trace, /command, /locks/NAME",
   ],
   ["/locks/x/y", "{}", json, 404, "no such page"],
   ["/sessions/x", "{}", json, 404, "no such page"],
-  ["/locks/x", "{}", { ...json, origin: "http://example.com" }, 403, "not for web pages"],
+  ["/locks/x", "{}", { ...json, origin: "http://example.com" }, 403, "reject requests from web pages"],
 ])("POST %s with %s is rejected", async (path, body, headers, status, why) => {
   const answer = await post(path.replace("LONG", "x".repeat(129)), body.replace("LONG", "x".repeat(70_000)), headers);
   let text = "";

@@ -122,7 +122,7 @@ describe("a lock held for a program", () => {
     expect(grant.releasedAt).not.toBeNull();
     await ended;
     expect(events()).toEqual(["waiting", "granted", "released"]);
-    expect(() => it.sessions.release(id)).toThrow("expected a session that is open");
+    expect(() => it.sessions.release(id)).toThrow("expected an open session");
   });
 
   test("is released after the last deadline, and not a fraction of a millisecond earlier, if the program disappears silently", async () => {
@@ -305,7 +305,7 @@ test("a leaving member notifies all sessions, and waits for holders until they a
   it.asked[1]?.grant(late); // It was waiting, and its session has ended.
   await vi.waitUntil(() => late.releasedAt !== null, PATIENCE);
   expect(waiting.events()).toEqual(["waiting", "refused"]);
-  expect(() => it.sessions.open("mutex", "x", {})).toThrow("this member leaves");
+  expect(() => it.sessions.open("mutex", "x", {})).toThrow("this member is leaving");
 });
 
 describe("rejects", () => {

@@ -37,7 +37,7 @@ export class Sessions implements SessionHost {
   open(kind: Exclude<Kind, "channel">, name: string, wish: unknown): OpenSession {
     const { timeoutMs, silenceMs = null } = readWish(wish);
     if (kind === "election" && timeoutMs !== undefined)
-      throw new UsageError("bad-command", "expected timeoutMs for a lock only: who campaigns waits to be elected");
+      throw new UsageError("bad-command", "expected timeoutMs for a lock only: a campaign waits until it is elected");
     if (this.#closing.signal.aborted) throw leaving();
     if (this.#open.size >= MAX_SESSIONS) {
       this.#onRefused();
@@ -70,7 +70,7 @@ export class Sessions implements SessionHost {
   #known(id: string): Session {
     const session = this.#open.get(id);
     if (session !== undefined) return session;
-    throw new UsageError("unknown-session", "expected a session that is open: this one is over, or never was");
+    throw new UsageError("unknown-session", "expected an open session: this one has ended or never existed");
   }
 
   async #elect(election: Election, session: Session): Promise<void> {
@@ -219,7 +219,7 @@ class Session implements OpenSession {
   }
 }
 
-const leaving = (): CoordinationError => new CoordinationError("member-left", "never-acquired", "this member leaves");
+const leaving = (): CoordinationError => new CoordinationError("member-left", "never-acquired", "this member is leaving");
 
 /** Most messages of a session are `certain`, and only the latest one matters. */
 function latestWords(waiting: readonly SessionWord[], word: SessionWord): SessionWord[] {

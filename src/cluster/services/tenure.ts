@@ -81,7 +81,7 @@ export class OwnTenure implements Tenure {
     this.#options.onEnd?.(reason);
   }
 
-  lose(why = "it could not be confirmed in time, or another has it"): void {
+  lose(why = "it could not be confirmed in time, or another member has it"): void {
     const text = `${this.#options.what} is lost: ${why}`;
     this.end(new CoordinationError("grant-lost", "lost", text));
   }

@@ -60,7 +60,7 @@ export async function makeFolder(
   });
   try {
     if (journal.has("group"))
-      throw new UsageError("folder-in-use", `expected ${folder} to hold no journal, and it does`);
+      throw new UsageError("folder-in-use", `expected ${folder} to hold no journal, but it does`);
     const members = [...journals.keys()].sort((a, b) => a - b);
     const others = [...journals].flatMap(([node, name]) => (node === id ? [] : [{ node, journal: name }]));
     const own = { journal: journals.get(id) as string, members, others };

@@ -137,13 +137,13 @@ export async function readSnapshot(
   }
   header ??= headerIn(begun.split("\n")[0] as string, refuse);
   const digest = Buffer.from(held).toString("latin1");
-  if (!/^sha256 [0-9a-f]{64}\n$/.test(digest)) return refuse("and its end is missing: it was cut off");
-  if (digest !== digestLine(hash.digest("hex"))) return refuse("and it was altered: its digest is another");
+  if (!/^sha256 [0-9a-f]{64}\n$/.test(digest)) return refuse("but its end is missing");
+  if (digest !== digestLine(hash.digest("hex"))) return refuse("but it was altered: its digest differs");
   if (reading.rest !== "") wrong ??= "its last line has no end";
   wrong ??= dataProblem(reading.data);
-  if (wrong !== null) return refuse(`and it is none: ${wrong}`);
+  if (wrong !== null) return refuse(`but it is not: ${wrong}`);
   endReading(reading);
-  if (header.revision !== reading.data.revision) return refuse("and its two revisions differ");
+  if (header.revision !== reading.data.revision) return refuse("but its two revisions differ");
   return { header, data: reading.data };
 }
 
@@ -151,13 +151,13 @@ export async function readSnapshot(
 function headerIn(line: string, refuse: (why: string) => never): SnapshotHeader {
   const first = parsed(line);
   const { format, version, ...header } = (first ?? {}) as SnapshotHeader & { format?: unknown; version?: unknown };
-  if (format !== FORMAT) return refuse("and it does not begin as one does");
+  if (format !== FORMAT) return refuse("but it does not begin like one");
   if (version !== VERSION)
     return refuse(
-      `of version ${VERSION} of the format, and it is of version ${version}: use the release that wrote it`,
+      `of version ${VERSION} of the format, got version ${version}: use the release that wrote it`,
     );
   const wrong = problem(headerShape, first, "the first line");
-  return wrong === null ? header : refuse(`and it is none: ${wrong}`);
+  return wrong === null ? header : refuse(`but it is not: ${wrong}`);
 }
 
 /** @throws UsageError as `readSnapshot` does, and if the file cannot be read */

@@ -95,7 +95,7 @@ export class Keys {
     for (let tries = 0; ; tries++) {
       const by = session();
       if (by === null && sent !== null) throw unknownOutcome();
-      if (by === null) return { revision: 0, result: refuse("session-expired", "nobody waits for it any more") };
+      if (by === null) return { revision: 0, result: refuse("session-expired", "the caller no longer waits for it") };
       const work = workOf(operation, by);
       this.#requireRoom(work.keys.length);
       const seen = await this.#seen(work.keys);
@@ -153,7 +153,7 @@ export class Keys {
     const found = await this.#options.store.changes(prefix, after);
     if (found === null) throw refused("compacted", `changes after revision ${after} are not all kept`);
     // After a restore, the engine may not have reached this revision again.
-    if (found.revision < after) throw refused("compacted", `there is no revision ${after} any more`);
+    if (found.revision < after) throw refused("compacted", `revision ${after} is no longer available`);
     const changes = found.changes.map((change) => shownChange(map, prefix, change));
     const answer: Answer & { type: "changes" } = { type: "changes", changes };
     return { revision: found.revision, answer };
@@ -194,8 +194,8 @@ export class Keys {
   #requireRoom(keys: number): void {
     const { name, maxKeys } = this.#options.store;
     if (keys <= maxKeys) return;
-    const text = `expected at most ${maxKeys} keys to be changed at once, got ${keys}: ${name} takes no more`;
-    throw refused("too-large", `${text}; leased keys take two, one of which is the session's`);
+    const text = `expected at most ${maxKeys} keys to be changed at once, got ${keys}: ${name} does not accept more`;
+    throw refused("too-large", `${text}; a leased key counts as two, because the key of the session changes too`);
   }
 
   async #seen(keys: readonly string[]): Promise<ReadonlyMap<string, Seen> | null> {

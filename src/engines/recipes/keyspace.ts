@@ -18,7 +18,7 @@ export const leasedKey = (lease: string): string => lease.slice(LEASED.length);
 
 /** @throws UsageError if some engine cannot store the key. */
 export function mapKey(map: string, key: string): string {
-  if (UNFIT.test(key)) throw refused("bad-operation", "an engine's keys have no zero and no half characters");
+  if (UNFIT.test(key)) throw refused("bad-operation", "keys of an engine must not contain NUL or unpaired surrogates");
   return mapPrefix(map) + key;
 }
 
@@ -42,5 +42,5 @@ export function keptValue({ key, value }: Pick<StoreEntry, "key" | "value">): Ke
   const [, session, writer, text] = FORM.exec(value) ?? [];
   if (session !== undefined && writer !== undefined && text !== undefined)
     return { session: Number(session), writer, text };
-  throw refused("bad-operation", `what stands at ${key} was not written by Coterie`);
+  throw refused("bad-operation", `the value at ${key} was not written by Coterie`);
 }

@@ -59,7 +59,7 @@ function parsed(value: string): LockDocument {
     const read: unknown = JSON.parse(value);
     if (problem(shape, read, "lock") === null) return read as LockDocument;
   } catch {} // Handled below.
-  throw refused("bad-operation", "what stands in the place of a lock was not written by Coterie");
+  throw refused("bad-operation", "the value of the lock was not written by Coterie");
 }
 
 interface TokenOffsets {
@@ -105,7 +105,7 @@ export function applied(
   if (operation.type === "acquire" && (value?.length ?? 0) > MAX_DOCUMENT_CHARACTERS)
     return {
       value: null,
-      result: refuse("too-many", `those that hold or wait for it take all the room there is`),
+      result: refuse("too-many", `its holders and waiters use all available space`),
     };
   const isNew = result.type === "granted" && result.token > MOST_TOKEN;
   return { value, result: isNew ? { type: "granted", token: 0 } : result };

@@ -1,6 +1,6 @@
 /**
- * A campaign is data: experiments by name, each over a range of seeds. An experiment is one that exists already: a simulated run or
- * a random walk of the checker, spelled in the words of the command line; a scenario file; or a soak, which is a command.
+ * A campaign as data: named experiments, each over a range of seeds. An experiment is a simulated run or a random walk of the
+ * checker, given by command-line options; a scenario file; or a soak, which is a command.
  */
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
@@ -19,12 +19,12 @@ import { firstProblem } from "../scenario/problem.ts";
 import { type Staged, scenarioOf, staged } from "../simulate.ts";
 import { wholeNumber } from "../written-values.ts";
 
-/** What a campaign is made of, as text: plain data, so that it reaches a thread. */
+/** The text of a campaign and its scenarios. Plain data, so that it can be sent to a worker. */
 export interface CampaignSource {
-  /** For errors. */
+  /** The path of the campaign, for error messages. */
   readonly file: string;
   readonly text: string;
-  /** The text of each scenario file, by its path as the campaign has it. */
+  /** The text of each scenario file, by its path as written in the campaign. */
   readonly scenarios: Readonly<Record<string, string>>;
 }
 
@@ -35,9 +35,9 @@ export interface Campaign {
 
 export type CampaignExperiment = {
   readonly name: string;
-  /** The first, and how many. */
+  /** The first seed and the number of seeds. */
   readonly seeds: { readonly from: number; readonly count: number };
-  /** How many of them one job has. */
+  /** The number of seeds per job. */
   readonly chunkSize: number;
 } & Runs;
 
@@ -46,28 +46,28 @@ type Runs =
   | { readonly kind: "walk"; readonly request: CheckRequest }
   | { readonly kind: "soak"; readonly soak: Soak };
 
-/** A command that is run once for each seed, with the seed in place of `{seed}`; it fails by its exit code or by its time. */
+/** A command that runs once per seed, with `{seed}` replaced. It fails by a nonzero exit code or a timeout. */
 export interface Soak {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
 
-/** `chunk` counts from 0 within its experiment, and that from 0 within its campaign. */
+/** One job: the index of an experiment in the campaign, and of a chunk in that experiment. Both count from 0. */
 export interface Chunk {
   readonly experiment: number;
   readonly chunk: number;
 }
 
 const MAX_SEEDS = 100_000_000;
-/** Each is a line of a file, or a job of a queue. */
+/** The limit on jobs. Each is a line of a file or a job of a queue. */
 const MAX_CHUNKS = 1_000_000;
 const DEFAULT_CHUNK = 500;
-/** Each may take minutes. */
+/** One, because a soak may take minutes. */
 const DEFAULT_SOAK_CHUNK = 1;
 const MAX_SOAK_SECONDS = 86_400;
 
-/** Of all walks: the number of a run is its seed in the campaign. */
+/** The checker's seed for all walks. The campaign's seed is the number of the run. */
 export const WALK_SEED = 1;
 
 const A_NAME = "a name of 1 to 40 lower-case letters, digits and -";
@@ -127,9 +127,9 @@ export function scenarioFilesOf(text: string, file: string): readonly string[] {
 }
 
 /**
- * The text of a campaign with one of its experiments, or one run of it.
+ * Reduces a campaign to one of its experiments, or to one run of it.
  * @param chosen `name`, or `name:seed`
- * @throws UsageError for a name that it does not have
+ * @throws UsageError if the campaign has no experiment of that name
  */
 export function only(text: string, file: string, chosen: string): string {
   const [name = "", seed] = chosen.split(":", 2);
@@ -143,7 +143,7 @@ export function only(text: string, file: string, chosen: string): string {
   return JSON.stringify({ ...rest, experiments: [{ ...own, ...one }] });
 }
 
-/** @throws UsageError `bad-campaign` that names the file and the field, says what was expected, and what came */
+/** Parses a campaign. @throws UsageError `bad-campaign` with the file, the field, the expected and the actual value */
 export function parseCampaign(source: CampaignSource): Campaign {
   const { file } = source;
   const { name, chunk, seeds: common, experiments } = writtenIn(source.text, file);
@@ -167,7 +167,7 @@ export function parseCampaign(source: CampaignSource): Campaign {
   return campaign;
 }
 
-/** All of it, in order. */
+/** All jobs of the campaign, in order. */
 export function chunksOf(campaign: Campaign): readonly Chunk[] {
   return campaign.experiments.flatMap((each, experiment) =>
     Array.from({ length: chunkCount(each) }, (_, chunk) => ({ experiment, chunk })),
@@ -222,7 +222,7 @@ function runsOf(each: WrittenExperiment, place: string, { file, scenarios }: Cam
   }
 }
 
-/** @param ofCampaigns words that the campaign answers by itself. */
+/** Parses the options of an experiment. @param ofCampaigns options that are refused because the campaign sets them */
 function experimentOf(
   given: Readonly<Record<string, unknown>>,
   use: keyof typeof optionsFor,
@@ -246,7 +246,7 @@ function experimentOf(
   return experiment;
 }
 
-/** The value a value of the command-line option. */
+/** Converts a JSON value to the text that the command-line option would have. */
 function asText({ value: form }: ExperimentOption<unknown>, name: string, value: unknown): string {
   if (form === null || value === true) {
     if (value === true && (form === null || form.startsWith("["))) return "any";

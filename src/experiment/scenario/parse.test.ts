@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseScenario } from "./parse.ts";
 
-const head = "name: x\nprotocol: bully\nnodes: 8\n"; // Three lines.
+const head = "name: x\nprotocol: bully\nnodes: 8\n"; // Three lines long.
 
 const refusal = (text: string): string => {
   try {
@@ -12,7 +12,7 @@ const refusal = (text: string): string => {
   return "it was taken";
 };
 
-/** Files, and how the sentence about each begins. */
+/** Invalid files, each with the beginning of its error message. */
 const refused: readonly [string, string][] = [
   ["", "x.yaml:1:1: expected the scenario to be an object with name, protocol and nodes, got null"],
   [
@@ -43,10 +43,7 @@ const refused: readonly [string, string][] = [
     "name: x\nprotocol: ricart-agrawala\nnodes: 3\nbegin: { states: { 1: { mutex: { clock: [3] } } } }",
     "x.yaml:4:34: expected begin.states.1.mutex.clock to be a number, got [3]",
   ],
-  [
-    "name: x\nprotocol: heartbeat\nnodes: 3",
-    "x.yaml:1:1: expected until to be set, since heartbeat is never idle",
-  ],
+  ["name: x\nprotocol: heartbeat\nnodes: 3", "x.yaml:1:1: expected until to be set, since heartbeat is never idle"],
   [
     "name: x\nprotocol: causal\nnodes: 4\nsteps: [{ send: 0 }]\nvariants: { bully: { leader: 3 } }",
     "x.yaml:5:13: expected steps[0].send to be absent: bully is a protocol for election; write call",
@@ -154,7 +151,7 @@ const refused: readonly [string, string][] = [
 ];
 
 describe("a scenario file", () => {
-  it("fills in what is left out", () => {
+  it("gets defaults for omitted fields", () => {
     const { scenario } = parseScenario(`${head}steps: [{ call: 4 }]`, "x.yaml");
     expect(scenario).toEqual({
       name: "x",
@@ -173,7 +170,7 @@ describe("a scenario file", () => {
     });
   });
 
-  it("may set fields of a node's state to what they could hold", () => {
+  it("may set fields of a node's state to values of the right type", () => {
     const states = "{ 1: { leader: 3 }, 2: { leader: null } }";
     expect(parseScenario(`${head}begin: { states: ${states} }`, "x.yaml").scenario.begin.states).toEqual({
       1: { leader: 3 },
@@ -181,20 +178,20 @@ describe("a scenario file", () => {
     });
   });
 
-  it("knows where each field stands", () => {
+  it("knows the position of each field", () => {
     const { place } = parseScenario(`${head}steps:\n  - call: 4\n  - { at: 100, crash: [5, 6] }\n`, "x.yaml");
     expect(place(["nodes"])).toBe("x.yaml:3:1");
     expect(place(["steps", 1, "crash"])).toBe("x.yaml:6:16");
     expect(place(["steps", 1, "crash", 1])).toBe("x.yaml:6:27");
-    expect(place(["steps", 0, "when", "node"])).toBe("x.yaml:5:5"); // What is not there stands where it would.
+    expect(place(["steps", 0, "when", "node"])).toBe("x.yaml:5:5"); // A missing field has the position of the field around it.
   });
 
-  it.each(refused)("%j is refused", (text, sentence) => {
+  it.each(refused)("is refused if it is %j", (text, sentence) => {
     expect(refusal(text).slice(0, sentence.length)).toBe(sentence);
     expect(refusal(text)).not.toContain("\n");
   });
 
-  it("whose aliases multiply without bound is refused", () => {
+  it("is refused if its aliases expand without bound", () => {
     const levels = Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i}, `.repeat(9)}*a${i}]`);
     expect(refusal(["a0: &a0 [x]", ...levels].join("\n"))).toMatch(/^x\.yaml: expected YAML of a moderate size: /);
   });

@@ -1,17 +1,22 @@
-/** Scenarios as YAML, with errors that name the line, the column and the field. */
+/** Parses scenarios from YAML. Errors name the line, the column and the field. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { UsageError, unexpected } from "../../core/errors.ts";
 import { firstProblem, type Path, type Problem } from "./problem.ts";
 import { type Scenario, scenarioSchema } from "./schema.ts";
 import { soundnessProblem } from "./soundness.ts";
 
+/** A scenario and the positions of its fields in the file. */
 export interface ParsedScenario {
   readonly scenario: Scenario;
-  /** `file:line:column` of a field, or of the nearest one around it that is there. */
+  /** Returns `file:line:column` of a field, or of the nearest enclosing field that exists. */
   place(path: Path): string;
 }
 
-/** @throws UsageError that begins with `file:line:column`. */
+/**
+ * Parses and validates a scenario.
+ * @param file the path of the scenario, for error messages
+ * @throws UsageError if it is not YAML or not a valid scenario; the message begins with `file:line:column`
+ */
 export function parseScenario(text: string, file: string): ParsedScenario {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -46,12 +51,12 @@ function plainOf(document: Document, file: string): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    // Aliases that refer to aliases that refer to aliases.
+    // Nested aliases can expand to an enormous document.
     throw new UsageError("bad-scenario", `${file}: expected YAML of a moderate size: ${(error as Error).message}`);
   }
 }
 
-/** Where the key of a path stands, or its item. */
+/** The offset of the key or list item at a path. */
 function offsetOf(root: Node | null, path: Path): number {
   let node: unknown = root;
   let offset = root?.range?.[0] ?? 0;

@@ -1,8 +1,9 @@
-/** What is wrong with a scenario, and where: one sentence in the form that Coterie always uses, and the path of the field. */
+/** A problem in a scenario or campaign: one sentence of the form "expected …, got …", and the path of the field. */
 import type { z } from "zod";
 import { unexpected } from "../../core/errors.ts";
 import { suggestion } from "../../protocols/suggestion.ts";
 
+/** The path of a field in a scenario, such as `["steps", 2, "crash"]`. */
 export type Path = readonly (string | number)[];
 
 export interface Problem {
@@ -10,7 +11,7 @@ export interface Problem {
   readonly sentence: string;
 }
 
-/** `steps[2].crash`; the scenario itself has no name of its own. */
+/** A path as text, such as `steps[2].crash`. The empty path is `the scenario`. */
 export function fieldName(path: Path): string {
   const name = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${part}`)).join("");
   return name === "" ? "the scenario" : name.replace(/^\./, "");
@@ -22,7 +23,7 @@ export function wrong(path: Path, expected: string, got: unknown): Problem {
 
 /** The first problem that a schema found. */
 export function firstProblem(schema: z.ZodType, error: z.ZodError, input: unknown): Problem {
-  // A misspelt field is refused before the one that is missing because of it.
+  // Report a misspelled field rather than the field that is missing because of it.
   const issue = error.issues.find(isStray) ?? error.issues[0];
   return issue === undefined ? { path: [], sentence: error.message } : problemOf(schema, issue, [], input);
 }
@@ -52,7 +53,7 @@ function problemOf(schema: z.ZodType, issue: Issue, above: Path, input: unknown)
   return wrong(path, issue.message, valueAt(input, path));
 }
 
-/** Whether this alternative of several was meant: what came is of its kind, has its fields, and is wrong in itself. */
+/** Whether the user meant this alternative of a union: the value has its type and all its fields, but one field is invalid. */
 function isMeant(alternative: readonly Issue[], above: Path, input: unknown): boolean {
   const isMissing = ({ path: [field] }: Issue): boolean =>
     field !== undefined && valueAt(input, [...above, field as string | number]) === undefined;
@@ -73,7 +74,7 @@ function fieldsAt(schema: z.ZodType, path: Path): string[] {
   );
 }
 
-/** What the schema says of a path; unions give several answers. */
+/** The schemas that apply at a path. Unions give several. */
 function insides(schemas: readonly z.ZodType[], path: Path): z.ZodType[] {
   const [part, ...rest] = path;
   const open = schemas.flatMap(unwrapped);

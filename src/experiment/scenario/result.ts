@@ -1,4 +1,4 @@
-/** What a run came to: its outcome, what it says of each property, and which expectations it met. */
+/** The result of a run: its outcome, a verdict for each property, and the expectations with their actual values. */
 
 import { equal } from "../../core/plain.ts";
 import type { NodeId, Property, Vocabulary } from "../../core/protocol.ts";
@@ -7,34 +7,37 @@ import type { Simulation, Violation } from "../../sim/simulation.ts";
 import { isProperty } from "./names.ts";
 import type { Expectation, Scenario } from "./schema.ts";
 
+/** The result of a simulated run. */
 export interface Result {
-  /** When the last thing happened, in virtual milliseconds. */
+  /** The time of the last event, in virtual milliseconds. */
   readonly timeMs: number;
-  /** Protocol messages; self-sends not counted, messages to crashed nodes counted. */
+  /** The number of protocol messages. Messages to crashed nodes count; messages to oneself do not. */
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
-  /** As how many datagrams they went out if one reaches all others at once. */
+  /** The number of datagrams, if one datagram can reach all other nodes, as with IP multicast. */
   readonly datagrams: number;
-  /** How many of them were lost: on the way, or since their receiver was down. */
+  /** The number of messages lost in transit or because the receiver was down. */
   readonly lost: number;
+  /** The outcome in the terms of the family, such as the leader or the delivered messages. */
   readonly outcome: Outcome;
   readonly properties: readonly PropertyVerdict[];
   readonly nodesAlive: readonly NodeId[];
-  /** Nothing was left to happen. */
+  /** Whether the run ended because it was idle, rather than being cut off. */
   readonly isOver: boolean;
   readonly expectations: readonly Judged[];
 }
 
+/** Whether a property holds in a run. */
 export interface PropertyVerdict {
   readonly name: string;
   readonly claim: string;
   /**
-   * Of this run. What leads to something is violated if a node has waited for it for more than half of the run, and for
-   * 10 s at least. `unknown`: what is claimed may still come, or nobody looked when it would have counted.
+   * The verdict for this run only. A liveness property is violated if a node has waited for at least 10 s and half of the run.
+   * `unknown`: the promised event may still happen, or the property was not checked at the relevant moments.
    */
   readonly verdict: "holds" | "violated" | "unknown";
-  /** Why it is not known; `so far` of what holds in a run that was cut off; empty otherwise. */
+  /** Why the verdict is `unknown`; `so far` if the property holds in a run that was cut off; empty otherwise. */
   readonly why: string;
-  /** When the violation was seen. */
+  /** The virtual time of the violation, in milliseconds. */
   readonly at: number | null;
 }
 
@@ -43,12 +46,12 @@ interface Ended {
   readonly scenario: Scenario;
   readonly protocol: AnyProtocol;
   readonly family: Family;
-  /** When the last thing happened. */
+  /** The time of the last event. */
   readonly timeMs: number;
   readonly events: readonly Emitted[];
-  /** The step that was not taken, if there is one. */
+  /** The first step that was not taken, if any. */
   readonly missed: readonly Judged[];
-  /** Whether properties were looked at all the time, or only in the end. */
+  /** Whether properties were checked after every step, rather than only at the end. */
   readonly watched: boolean;
 }
 
@@ -76,7 +79,7 @@ export function resultOf({ sim, scenario, protocol, family, timeMs, events, miss
   };
 }
 
-/** @param watched whether properties were looked at all the time, or only in the end */
+/** @param watched whether properties were checked after every step, rather than only at the end */
 export function verdictsOf(
   sim: Simulation<Vocabulary>,
   properties: readonly Property<Vocabulary>[],
@@ -101,10 +104,10 @@ interface Seen {
   readonly now: number;
 }
 
-/** Far above every delay, time-out and back-off of the registry's protocols. */
+/** Far above every delay, timeout and back-off of the registry's protocols. */
 const LONG_MS = 10_000;
 
-/** Whether a promise is broken rather than on its way: timers that run for ever would hide it otherwise. */
+/** Whether a node has waited so long that the property is violated. Otherwise endless timers would hide every violation. */
 const isLong = (since: number, now: number): boolean => now - since >= Math.max(LONG_MS, now / 2);
 
 function whyUnknown(
@@ -113,7 +116,7 @@ function whyUnknown(
   { isOver, watched, seen, now }: Seen,
 ): string {
   if (violation !== undefined) {
-    // What is owed when the run is cut off may still come.
+    // The awaited event may still happen after the cut-off.
     if (isOver || when === "always" || when === "quiescent") return "";
     const { waiting } = violation;
     if (waiting === undefined) return "not true when the run was cut off";
@@ -125,6 +128,7 @@ function whyUnknown(
   return when === "quiescent" && !seen.has(name) ? "the run was never idle" : "";
 }
 
+/** An expectation of a scenario and the actual value. */
 export interface Judged {
   /** The field of the scenario, such as `leader`, `messages.byType.answer` or `steps[2].when`. */
   readonly what: string;
@@ -133,16 +137,16 @@ export interface Judged {
   readonly passed: boolean;
 }
 
-/** What an expectation may speak of. */
+/** The facts of a run that an expectation can refer to. */
 export interface Facts {
   readonly outcome: Outcome;
-  /** Who leads in the eyes of each alive node. */
+  /** The leader that each alive node knows. */
   readonly leaders: Readonly<Record<NodeId, NodeId | null>>;
   readonly alive: readonly NodeId[];
   readonly messages: { readonly total: number; readonly byType: Readonly<Record<string, number>> };
   readonly datagrams: number;
   readonly violated: readonly string[];
-  /** When the last thing happened; null if something was left to happen. */
+  /** The time of the last event. Null if the run was cut off before it was idle. */
   readonly restedAtMs: number | null;
 }
 
@@ -168,7 +172,7 @@ const judged = (what: string, expected: unknown, actual: unknown): Judged => ({
   passed: equal(expected, actual),
 });
 
-/** Either one value for every alive node, or some nodes with a value each. Who has none has null. */
+/** Judges one value for every alive node, or a value for each listed node. A node without a value has null. */
 function perNode(word: string, expected: unknown, { outcome, alive }: Facts): Judged[] {
   if (expected === undefined) return [];
   const known = (outcome as Readonly<Record<string, Readonly<Record<NodeId, unknown>>>>)[word] ?? {};
@@ -185,7 +189,7 @@ function perNode(word: string, expected: unknown, { outcome, alive }: Facts): Ju
 const sorted = (value: unknown, word: string): unknown =>
   word === "suspected" && Array.isArray(value) ? value.toSorted((a, b) => a - b) : value;
 
-/** One value where all agree. */
+/** One value if all nodes agree. */
 function together(byNode: Readonly<Record<string, unknown>>): unknown {
   const [one, ...others] = Object.values(byNode);
   return one !== undefined && others.every((other) => equal(one, other)) ? one : byNode;

@@ -1,6 +1,6 @@
 /**
- * A scenario is data: which nodes run what, over which network, what is done to them and when, and what should come of
- * it. Each field is described here once; files, command line and editors go by it.
+ * The schema of scenarios. A scenario is data: nodes, protocol, network, timed steps and the expected result. Files, the command
+ * line and editors all use these descriptions.
  */
 import { z } from "zod";
 import { UsageError, unexpected } from "../../core/errors.ts";
@@ -30,7 +30,7 @@ const nodeKey = z.string().regex(/^(0|[1-9]\d*)$/, A_NODE);
 const messageKey = z.string().regex(/^\d+\.[1-9]\d*(@\d+)?$/, "a sender and a count from 1, such as 0.1");
 const fields = z.record(z.string(), z.unknown(), "an object");
 
-/** Either the same for every alive node, or for each node by its id. */
+/** One value for every alive node, or one value per node id. */
 function byNode<T extends z.ZodType>(value: T, expected: string) {
   return z.union([value, z.record(nodeKey, value, `${expected}, or an object from node to that`)], {
     error: `${expected}, or an object from node to that`,
@@ -88,7 +88,7 @@ const begin = z
         .describe(
           "idle: all nodes run and are idle, as in the book. started: all start at time 0. Default: started for protocols that do nothing before they are started (heartbeat, token-ring), otherwise idle.",
         ),
-      down: nodeList.default([]).describe("Nodes that are down from the beginning."),
+      down: nodeList.default([]).describe("Nodes that have crashed before the beginning."),
       states: z
         .record(nodeKey, fields, "an object from node to fields of its state")
         .default({})
@@ -98,10 +98,10 @@ const begin = z
   )
   .describe("The nodes at the beginning.");
 
-/** What a condition may wait for. */
+/** The kinds of events that a condition can wait for. */
 export const conditionWords = ["sends", "receives", "emits", "timesOut", "becomes"] as const;
 
-/** For editors; a file in which it is otherwise is refused in a better sentence than theirs (soundness.ts). */
+/** For editors only. When Coterie reads a file, soundness.ts reports this mistake with a clearer message. */
 function exactlyOneOf(words: readonly string[]): { oneOf: { required: string[] }[] } {
   return { oneOf: words.map((word) => ({ required: [word] })) };
 }
@@ -146,7 +146,7 @@ const partition = z.union(
   "a list of groups, { oneWay: { from, to } }, { bridge: node } or { majorityRing: true }",
 );
 
-/** What is asked of a node in the words of its family. */
+/** Requests to nodes, by the verb of each family. */
 const asks = {
   call: nodes.exactOptional().describe("Election: these nodes call one."),
   request: nodes.exactOptional().describe("Mutual exclusion: these nodes request to enter."),
@@ -255,6 +255,7 @@ const expectation = z
   )
   .describe("The expected result.");
 
+/** The Zod schema of a scenario. */
 export const scenarioSchema = z
   .strictObject(
     {
@@ -309,22 +310,28 @@ export const scenarioSchema = z
   )
   .describe("A scenario of Coterie: a run of a protocol as data.");
 
+/** A validated scenario, with all defaults filled in. */
 export type Scenario = z.output<typeof scenarioSchema>;
-/** A scenario as it is written: what has a default may be left out. */
+/** A scenario as users write it. Fields with a default may be omitted. */
 export type ScenarioSource = z.input<typeof scenarioSchema>;
 export type Step = Scenario["steps"][number];
 export type Condition = NonNullable<Step["when"]>;
 export type Expectation = Scenario["expect"];
+/** A node id, a list of node ids, or `all`. */
 export type Nodes = z.output<typeof nodes>;
 
 export const askWords = Object.keys(asks) as (keyof typeof asks)[];
 export const deedWords = Object.keys(deeds) as (keyof typeof deeds)[];
-/** The JSON schema by which editors complete and check scenario files. */
+
+/** Returns the JSON schema that editors use to complete and validate scenario files. */
 export function jsonSchema(): object {
   return z.toJSONSchema(scenarioSchema, { io: "input", target: "draft-7" });
 }
 
-/** The scenario, its steps taken under another protocol that it names. @throws UsageError for a protocol that the scenario does not name */
+/**
+ * Returns a scenario with the same steps under another protocol, one of its `variants`.
+ * @throws UsageError if the scenario has no such variant
+ */
 export function asVariant(scenario: Scenario, name: string): Scenario {
   if (name === scenario.protocol) return scenario;
   const expect = Object.hasOwn(scenario.variants, name) ? scenario.variants[name] : undefined;

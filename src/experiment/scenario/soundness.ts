@@ -1,4 +1,4 @@
-/** Whether a scenario that has the right fields makes sense: its nodes exist, its words are those of its protocol. */
+/** Validates a scenario beyond its schema: its nodes exist, and its protocol has the messages, commands and timers it names. */
 import { UsageError } from "../../core/errors.ts";
 import type { NodeId } from "../../core/protocol.ts";
 import { problem } from "../../core/shape.ts";
@@ -9,7 +9,7 @@ import { fieldName, type Path, type Problem, wrong } from "./problem.ts";
 import { type Cast, cast } from "./run.ts";
 import { askWords, asVariant, conditionWords, deedWords, type Nodes, type Scenario, type Step } from "./schema.ts";
 
-/** The outcome that each family's runs have, as an expectation names it. */
+/** The fields of `expect` that fit each family. */
 const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   election: ["leader"],
   "mutual exclusion": ["entries", "waiting"],
@@ -18,7 +18,7 @@ const outcomeWords: Readonly<Record<Family["name"], readonly string[]>> = {
   membership: ["suspected"],
 };
 
-/** The first thing that makes no sense, or null. */
+/** The first problem, or null. */
 export function soundnessProblem(scenario: Scenario): Problem | null {
   const found = castProblem(scenario);
   if (found !== null) return found;
@@ -37,7 +37,7 @@ export function soundnessProblem(scenario: Scenario): Problem | null {
   );
 }
 
-/** What is wrong under another protocol is wrong with the line that names it. */
+/** The first problem under another protocol. It is reported at the line that names that protocol. */
 function variantProblem(scenario: Scenario, name: string): Problem | null {
   const found = soundnessProblem(asVariant(scenario, name));
   if (found === null) return null;
@@ -72,7 +72,7 @@ function castProblem(scenario: Scenario): Problem | null {
 }
 
 function repeatedNode(ids: readonly NodeId[]): Problem | null {
-  if (new Set(ids).size === ids.length) return null; // Quick, since there may be a million.
+  if (new Set(ids).size === ids.length) return null; // Fast path, because there may be a million nodes.
   const at = ids.findIndex((id, place) => ids.indexOf(id) < place);
   return wrong(["nodes", at], "another id, since each node is listed once", ids[at]);
 }
@@ -164,7 +164,7 @@ function stepProblem(scenario: Scenario, { protocol, family }: Cast, at: number,
   );
 }
 
-/** Within a step is where the node that crashes has just sent or said something. */
+/** A crash within a step needs a condition on a message or event of the same node. */
 function withinStepProblem(path: Path, { withinStep, crash, when, after }: Step): Problem | null {
   if (withinStep === undefined) return null;
   if (typeof crash !== "number")
@@ -212,7 +212,7 @@ function oneOf(path: Path, known: readonly string[], got: string): Problem {
   return { path, sentence: sentence + suggestion(got, known) };
 }
 
-/** Steps are taken in their order, so a time that is written must not lie before one that stands above it. */
+/** Steps are taken in order, so no step may have an earlier time than a step above it. */
 function timeProblem({ steps, until }: Scenario): Problem | null {
   let reached = 0;
   for (const [i, { at, after, when }] of steps.entries()) {
@@ -225,7 +225,7 @@ function timeProblem({ steps, until }: Scenario): Problem | null {
     : null;
 }
 
-/** What runs for ever has to be told when to stop. */
+/** A protocol that never becomes idle needs an end. */
 function endlessProblem({ protocol: name, variant, until }: Scenario, { begin }: Cast): Problem | null {
   if (until !== undefined || begin === "idle" || !hasToStart(name, variant)) return null;
   return {
@@ -260,7 +260,7 @@ function expectationProblem(
   return unknown === undefined ? null : oneOf(["expect", "messages", "byType", unknown], types, unknown);
 }
 
-/** A message is named by its sender and a count; in overlapping groups the group follows, as in `0.1@2`. */
+/** A message is named by its sender and a count. In overlapping groups the group follows, as in `0.1@2`. */
 function deliveryProblem({ delivered }: Scenario["expect"], ids: readonly NodeId[]): Problem | null {
   for (const [path, messages] of valuesOf<string[]>(["expect", "delivered"], delivered))
     for (const [i, message] of messages.entries()) {
@@ -271,7 +271,7 @@ function deliveryProblem({ delivered }: Scenario["expect"], ids: readonly NodeId
   return null;
 }
 
-/** What an expectation says of all nodes, or of each. */
+/** The values of an expectation with their paths: one for all nodes, or one per node. */
 function valuesOf<T>(path: Path, said: unknown): (readonly [Path, T])[] {
   if (said === undefined) return [];
   const isByNode = typeof said === "object" && said !== null && !Array.isArray(said);
@@ -279,7 +279,7 @@ function valuesOf<T>(path: Path, said: unknown): (readonly [Path, T])[] {
   return Object.entries(said as Readonly<Record<string, T>>).map(([id, value]) => [[...path, id], value] as const);
 }
 
-/** The first field that a node which has never run does not have, or has as something of another kind; or null. */
+/** The first field that a node's initial state lacks, or has with a different type. Null if there is none. */
 function statesProblem(
   states: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
   protocol: AnyProtocol,
@@ -294,7 +294,7 @@ function statesProblem(
   return null;
 }
 
-/** What is null or empty at first may become anything. */
+/** Compares a value with the initial one. A field that is null or empty initially may have any value. */
 function fieldProblem(path: Path, given: unknown, initial: unknown): Problem | null {
   const kind = kindOf(initial);
   if (kind === "null") return null;

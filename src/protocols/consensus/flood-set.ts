@@ -42,17 +42,17 @@ const values = list(value, MAX_VALUES);
 const floodSetOptions = optionTable(
   "floodSet",
   {
-    f: whole(1, "how many crashes it tolerates"),
-    rounds: option(oneOf("f + 1", "f"), "f + 1", "how many rounds there are"),
+    f: whole(1, "the number of crashes tolerated"),
+    rounds: option(oneOf("f + 1", "f"), "f + 1", "the number of rounds"),
     values: option(
       values,
       [],
-      "the values that nodes propose when they start, by node id; empty: commands propose them",
+      "the values that nodes propose when they start, indexed by node id; empty: the values come from commands",
     ),
-    roundMs: positive(100, "the length of a round, longer than any message travels"),
+    roundMs: positive(100, "the length of a round; must exceed every message delay"),
   },
   ({ f, rounds }, refuse) => {
-    if (rounds === "f" && f === 0) refuse("f", "at least 1, where there are f rounds");
+    if (rounds === "f" && f === 0) refuse("f", "at least 1 with f rounds");
   },
 );
 
@@ -110,7 +110,7 @@ export function floodSet(given?: Partial<FloodSetOptions>): Protocol<FloodSet> {
     source: "Lynch 1996, §6.2.1",
     assumes: ["synchronous rounds", "reliable links", "at most f crashes, no recovery"],
     properties,
-    costs: [{ when: "all propose", messages: (nodes) => rounds * nodes * (nodes - 1) }],
+    costs: [{ when: "all nodes propose", messages: (nodes) => rounds * nodes * (nodes - 1) }],
     view: ({ round, decided }) => ({ role: decided ?? "undecided", term: round }),
   };
 }
@@ -123,7 +123,7 @@ const properties = [
   ...decisionProperties<FloodSet>(),
   {
     name: "termination",
-    claim: "when the last round is over, every node that is up and has proposed has decided",
+    claim: "after the last round, every live node that has proposed has decided",
     when: "quiescent",
     pendingTimers: ["round"],
     holds: ({ alive, state }: World<State>) =>

@@ -56,7 +56,7 @@ const consistencyOptions = optionTable("interactiveConsistency", {
   values: option(
     list(orderShape, MAX_VALUES),
     [],
-    "the values that nodes propose when they start, by node id; empty: commands propose them",
+    "the values that nodes propose when they start, indexed by node id; empty: the values come from commands",
   ),
 });
 
@@ -145,7 +145,7 @@ function overGenerals<General extends Generals>(
     source: "Pease, Shostak & Lamport, JACM 1980",
     assumes: general(0).assumes,
     properties,
-    costs: [{ when: "all propose", messages: (nodes) => nodes * general(0).costs[0].messages(nodes) }],
+    costs: [{ when: "all nodes propose", messages: (nodes) => nodes * general(0).costs[0].messages(nodes) }],
     view: ({ round, decided }) => ({ role: decided === null ? "undecided" : textOf(decided), term: round }),
   };
 }
@@ -169,7 +169,7 @@ const properties = [
   },
   {
     name: "validity",
-    claim: "in the vector of an honest node, the entry of each honest node is what that one has proposed",
+    claim: "in the vector of an honest node, the entry of each honest node is the value that it proposed",
     when: "always",
     holds: ({ alive, state }: World<Deciding>) =>
       alive.every((node) => {
@@ -185,7 +185,7 @@ const properties = [
   },
   {
     name: "termination",
-    claim: "when the last round is over, every honest node has a vector",
+    claim: "after the last round, every honest node has a vector",
     when: "quiescent",
     pendingTimers: ["round"],
     holds: ({ alive, state }: World<Deciding>) => alive.every((node) => state(node).decided !== null),

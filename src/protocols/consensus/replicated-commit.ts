@@ -70,9 +70,9 @@ export type ReplicatedCommit = {
 };
 
 const commitOptions = optionTable("replicated-commit", {
-  votesMs: positive(2_000, "a transaction that lacks votes after this time is aborted, by the first node that notices"),
-  againMs: positive(1_000, "an entry that is not in the log after this time is proposed again"),
-  snapshotEvery: count(100, "the number of log entries after which the log may forget them"),
+  votesMs: positive(2_000, "the first node that notices aborts a transaction that lacks votes after this time"),
+  againMs: positive(1_000, "an entry is proposed again if it is not in the log after this time"),
+  snapshotEvery: count(100, "the number of log entries after which the log may be compacted"),
 });
 
 export type ReplicatedCommitOptions = OptionsOf<typeof commitOptions>;
@@ -267,13 +267,13 @@ const declarations: Pick<
     },
   },
   source: "after Gray & Lamport, ACM TODS 2006",
-  assumes: ["crash-recovery nodes with a journal", "a replicated log", "for liveness: what the log needs"],
+  assumes: ["crash-recovery nodes with a journal", "a replicated log", "for liveness: the assumptions of the log"],
   properties: [
     atomicity,
     unanimity,
     {
       name: "termination",
-      claim: "a transaction that a node knows of is finally decided there",
+      claim: "every transaction that a node knows is eventually decided there",
       when: "leadsTo",
       given: ({ state }, node) => openTallies(state(node)) > 0,
       holds: ({ state }, node) => openTallies(state(node)) === 0,
@@ -281,7 +281,7 @@ const declarations: Pick<
   ] as Protocol<ReplicatedCommit>["properties"],
   costs: [
     {
-      when: "a transaction of the node that leads the log of Raft, without heartbeats",
+      when: "one transaction of the Raft leader, without heartbeats",
       messages: (nodes) => (nodes - 1) * (2 * nodes + 3),
     },
   ],

@@ -53,10 +53,10 @@ interface Watch {
 
 /** A crash is suspected within 400 ms, or within 700 ms on a slower network. */
 const heartbeatOptions = optionTable("heartbeat", {
-  intervalMs: count(100, "the time between two beats"),
-  minMisses: count(3, "how many beats in a row may be missed at first"),
-  maxMisses: count(6, "how far mistakes may raise that; equal to `minMisses`: a fixed timeout"),
-  calmBeats: count(100, "after this many beats without a miss, one miss less is tolerated again"),
+  intervalMs: count(100, "the heartbeat interval"),
+  minMisses: count(3, "the initial number of consecutive heartbeats that may be missed"),
+  maxMisses: count(6, "the limit to which false suspicions raise that number; equal to `minMisses`: a fixed timeout"),
+  calmBeats: count(100, "after this many heartbeats without a miss, the tolerated number decreases by one"),
 });
 
 /** Options of `heartbeat()`. */
@@ -141,11 +141,11 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       command: { suspect: { node: natural }, hear: { node: natural }, leave: {} },
     },
     source: "Chandra & Toueg, JACM 1996, §5",
-    assumes: ["crash-recovery nodes", "partial synchrony: delays are bounded in the end"],
+    assumes: ["crash-recovery nodes", "partial synchrony: delays are eventually bounded"],
     properties: [
       {
         name: "strong completeness",
-        claim: "in the end, every alive node suspects every crashed one",
+        claim: "eventually, every alive node suspects every crashed node",
         when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
@@ -154,7 +154,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
       },
       {
         name: "eventual strong accuracy",
-        claim: "in the end, no alive node suspects another alive one",
+        claim: "eventually, no alive node suspects another alive node",
         when: "eventually",
         holds: ({ alive, state }) =>
           alive.every((node) =>
@@ -162,7 +162,7 @@ export function heartbeat(given?: Partial<HeartbeatOptions>): Protocol<Heartbeat
           ),
       },
     ],
-    costs: [{ when: "one beat of every node", messages: (nodes) => nodes * (nodes - 1) }],
+    costs: [{ when: "one heartbeat of every node", messages: (nodes) => nodes * (nodes - 1) }],
     view: (state) => ({
       role: Object.values(state.peers).some((peer) => peer.status === "suspected") ? "suspecting" : "calm",
     }),

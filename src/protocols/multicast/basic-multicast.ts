@@ -36,11 +36,11 @@ export type BasicMulticast<P = string> = {
 const basicMulticastOptions = optionTable("basic-multicast", {
   acknowledges: flag(
     false,
-    "whether each message is acknowledged, and sent again to members that have not acknowledged it; reliable links do without",
+    "whether each message is acknowledged, and resent to members that have not acknowledged it; not needed with reliable links",
   ),
-  dropsCopies: flag(true, "with acknowledgements: whether a copy of a delivered message is dropped"),
-  resendMs: positive(100, "how long a sender waits for acknowledgements before it sends again"),
-  maxTries: count(10, "a member that has not acknowledged a message that was sent this often counts as crashed"),
+  dropsCopies: flag(true, "with acknowledgements: whether duplicates of a delivered message are dropped"),
+  resendMs: positive(100, "how long a sender waits for acknowledgements before it resends"),
+  maxTries: count(10, "a member counts as crashed if it has not acknowledged a message after this many transmissions"),
 });
 
 /** Options of `basicMulticast()`. */
@@ -116,13 +116,13 @@ export function basicMulticast<P = string>(
     source: "Coulouris et al. §15.4.1",
     assumes: [
       "the sender does not crash while it sends",
-      acknowledges ? "links that lose not all" : "reliable links",
+      acknowledges ? "fair-loss links" : "reliable links",
       "one closed group",
     ],
     properties: [],
     costs: [
       {
-        when: acknowledges ? "one multicast, acknowledged" : "one multicast",
+        when: acknowledges ? "one multicast, with acknowledgements" : "one multicast",
         messages: (nodes) => (acknowledges ? 2 : 1) * (nodes - 1),
       },
     ],

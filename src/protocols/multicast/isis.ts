@@ -191,7 +191,7 @@ export function isis<P = string>(
     properties: [
       eventually(
         "agreement",
-        "what anybody in its view has received everybody receives then or later, and holds nothing back for ever",
+        "every message that a member of the view has received is eventually received by all, and none is held back forever",
         (world, node) =>
           withMembers(
             world,

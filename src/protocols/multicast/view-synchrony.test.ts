@@ -168,9 +168,9 @@ describe("view synchrony: the worked examples", () => {
     expect(group.payloads(0)).toEqual([]);
     expect(group.emitted.filter((said) => said.startsWith("stalled"))).toEqual(["stalled 0"]);
     expect(group.sim.verdict().map(({ property }) => property)).toEqual([
-      "lower: views: the group is whoever would be in it",
+      "lower: views: the group is the nodes that want to be in it",
       "agreement",
-      "lower: views: nobody stays silent",
+      "lower: views: no node stays silent",
     ]);
   });
 

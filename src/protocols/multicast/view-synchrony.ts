@@ -98,13 +98,13 @@ export function viewSynchrony<P = string>(
     source: "Birman & Joseph, SOSP 1987; Chockler, Keidar & Vitenberg, ACM Computing Surveys 2001",
     assumes: [
       "crash-recovery nodes with a journal",
-      "datagrams may be lost, doubled and overtaken, but not for ever",
-      "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
+      "datagrams may be lost, duplicated and reordered, but not forever",
+      "for liveness: a connected majority alive, with round trips eventually below roundMs",
     ],
     properties: [...flat.properties, sameView<P>()],
     costs: [
       { when: "one multicast", messages: (nodes) => nodes - 1 },
-      { when: "a change of the view, where nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) },
+      { when: "one view change with no missing message", messages: (nodes) => 5 * (nodes - 1) },
     ],
   };
 }
@@ -124,7 +124,7 @@ function isUnfounded<P>({ multicast, views: known }: Whole<P>["state"], self: No
 function sameView<P>(): Property<ViewSynchrony<P>> {
   return {
     name: "messages belong to the view",
-    claim: "what carries the messages is in the same view as the node, with the same members",
+    claim: "the carrier is in the same view as the node, with the same members",
     when: "always",
     holds: ({ alive, state }: World<ViewSynchrony<P>["state"]>) =>
       alive.every((node) => {

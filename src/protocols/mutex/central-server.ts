@@ -40,7 +40,7 @@ interface Service {
 }
 
 const centralServerOptions = optionTable("central-server", {
-  server: option(nullable(natural), null, "the node that serves; `null`: the one with the lowest id"),
+  server: option(nullable(natural), null, "the server node; `null`: the node with the lowest id"),
 });
 
 /** Options of `centralServer()`. */
@@ -126,7 +126,7 @@ export function centralServer(given?: Partial<CentralServerOptions>): Protocol<C
     source: "Coulouris et al. §15.2",
     assumes: ["no crashes", "reliable links", "a node that is inside leaves"],
     properties: mutexProperties(({ section }) => section),
-    costs: [{ when: "one entry and exit of a node that does not serve", messages: () => 3 }],
+    costs: [{ when: "one entry and exit of a node other than the server", messages: () => 3 }],
     view: ({ section, service }) => ({ role: service === null ? section : `${section}, serving` }),
   };
 }

@@ -47,7 +47,7 @@ const raymondOptions = optionTable("raymond", {
   tree: option(
     oneOf("binary", "star", "line"),
     "binary",
-    "how the nodes, by ascending ids, form a tree, whose root has the privilege at first: each node with two children, all below the first, or one after the other",
+    "how the nodes, by ascending id, form a tree whose root starts with the privilege: a binary tree, a star or a chain",
   ),
 });
 

@@ -104,7 +104,7 @@ export function tokenRing(given?: Partial<TokenRingOptions>): Protocol<TokenRing
     },
     shapes: { message: { token: { entries: natural } }, command: { enter: {}, exit: {} } },
     source: "Le Lann, IFIP 1977; Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links", "everybody has the same ring", "a node that is inside leaves"],
+    assumes: ["no crashes", "reliable links", "all nodes have the same ring", "a node that is inside leaves"],
     properties,
     costs: [{ when: "one round of the token", messages: (nodes) => (nodes === 1 ? 0 : nodes) }],
     view: ({ section, token }) => ({ role: token === null ? section : `${section}, with the token` }),

@@ -220,7 +220,7 @@ export function scan(bytes: Buffer, file: string): Scan {
     const found = bytes.readUIntLE(at + 8, 6);
     if (found !== number + 1) throw damaged(file, at, `write ${found} comes after write ${number}`);
     const before = entries.length;
-    if (!readRecords(bytes, at + BATCH_BYTES, at + length, entries)) throw damaged(file, at, "its records are none");
+    if (!readRecords(bytes, at + BATCH_BYTES, at + length, entries)) throw damaged(file, at, "its records are not valid");
     isMarked = entries.length === before;
     [at, number] = [at + length, found];
   }
@@ -230,7 +230,7 @@ export function scan(bytes: Buffer, file: string): Scan {
 function readHeader(bytes: Buffer, file: string): number {
   const isJournal = bytes.length >= HEADER_BYTES && bytes.toString("latin1", 0, MAGIC.length) === MAGIC;
   if (!isJournal || bytes.readUInt32LE(HEADER_BYTES - 4) !== crc32(bytes.subarray(0, HEADER_BYTES - 4)))
-    throw damaged(file, 0, "it does not begin as a journal does");
+    throw damaged(file, 0, "it does not begin like a journal");
   const version = bytes.readUInt32LE(MAGIC.length);
   if (version !== VERSION)
     throw new UsageError(
@@ -276,6 +276,6 @@ function readRecords(bytes: Buffer, at: number, end: number, into: Entry[]): boo
 export function damaged(file: string, at: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "damaged-journal",
-    `the journal ${file} is damaged: it cannot be read at byte ${at}, ${why}. The node does not start, for it could go back on its word. The file counts as lost: \`coterie member replace\` makes a member that serves by name a new folder. Never put an older copy in its place, which has forgotten what was promised since`,
+    `the journal ${file} is damaged: it cannot be read at byte ${at}, ${why}. The node does not start, because it could break its promises. Treat the file as lost: \`coterie member replace\` makes a new folder for a member of join(). Never restore an older copy: it lacks later promises`,
   );
 }

@@ -105,6 +105,6 @@ function readChunk({ number, length, checksum }: Reference, folder: string, read
   if (bytes.length === length && crc32(bytes) === checksum) return bytes;
   throw new EnvironmentError(
     "damaged-journal",
-    `the journal in ${folder} is damaged: expected ${name} to have ${length} bytes with the checksum ${checksum}, got ${bytes.length} bytes with ${crc32(bytes)}. The file counts as lost: \`coterie member replace\` makes a member that serves by name a new folder`,
+    `the journal in ${folder} is damaged: expected ${name} to have ${length} bytes with the checksum ${checksum}, got ${bytes.length} bytes with ${crc32(bytes)}. Treat the file as lost: \`coterie member replace\` makes a new folder for a member of join()`,
   );
 }

@@ -32,7 +32,7 @@ describe("a journal that was not closed", () => {
     );
     expect(await folder.session()).toHaveLength(3);
     expect(folder.warnings).toEqual([
-      `the journal ${folder.file} ended in a write that was never confirmed: 50 bytes cut off`,
+      `the journal ${folder.file} ended with an unconfirmed write: removed 50 bytes`,
     ]);
     expect(await folder.session()).toHaveLength(3);
     expect(folder.warnings).toHaveLength(1);
@@ -44,7 +44,7 @@ describe("a journal that was not closed", () => {
     folder.flip(HEADER_BYTES + 20);
     await expect(folder.open()).rejects.toThrow(
       new RegExp(
-        `^the journal ${folder.file} is damaged: it cannot be read at byte ${HEADER_BYTES}, and from byte \\d+ on it can be read again\\. The node does not start, for it could go back on its word\\. The file counts as lost: .coterie member replace. makes a member that serves by name a new folder\\. Never put an older copy in its place`,
+        `^the journal ${folder.file} is damaged: it cannot be read at byte ${HEADER_BYTES}, and from byte \\d+ on it can be read again\\. The node does not start, because it could break its promises\\. Treat the file as lost: .coterie member replace. makes a new folder for a member of join\\(\\)\\. Never restore an older copy`,
       ),
     );
     await expect(folder.open()).rejects.toThrow(EnvironmentError);

@@ -161,7 +161,7 @@ describe("shapes", () => {
     const other = variants<{ type: "note"; number: number }>({ note: { number: natural } });
     const journal = await folder.open();
     expect(() => journal.slot("notes", other)).toThrow(
-      `the journal ${folder.file} is of another protocol or another version of it: expected record 1 of “notes”.words to be absent, got "before". Name another directory, or run the program that wrote it`,
+      `the journal ${folder.file} belongs to another protocol or version: expected record 1 of “notes”.words to be absent, got "before". Name another directory, or run the program that wrote it`,
     );
     expect(journal.slot("notes", noteShape).records).toEqual([note(1, "before")]);
   });
@@ -170,8 +170,8 @@ describe("shapes", () => {
 describe("is rejected", () => {
   test("the journal of another member", async () => {
     await folder.session();
-    await expect(folder.open({ owner: "somebody else" })).rejects.toThrow(
-      `expected the journal in ${folder.path} to be that of somebody else, got "me": name a directory of its own for each member`,
+    await expect(folder.open({ owner: "another node" })).rejects.toThrow(
+      `expected the journal in ${folder.path} to be owned by another node, got "me": name a separate directory for each member`,
     );
   });
 
@@ -185,7 +185,7 @@ describe("is rejected", () => {
   test("a file in place of the directory, and a directory in place of the file", async () => {
     writeFileSync(join(folder.path, "taken"), "");
     await expect(folder.open({}, join(folder.path, "taken"))).rejects.toThrow(
-      "a file is in the place of the directory (EEXIST)",
+      "a file exists at this path (EEXIST)",
     );
     await expect(folder.open({}, join(folder.path, "taken", "inside"))).rejects.toThrow(
       "a part of its path is a file (ENOTDIR)",
@@ -196,9 +196,9 @@ describe("is rejected", () => {
 
   test("a file that is not a journal, or from a later version", async () => {
     writeFileSync(folder.file, "");
-    await expect(folder.open()).rejects.toThrow("cannot be read at byte 0, it does not begin as a journal does");
+    await expect(folder.open()).rejects.toThrow("cannot be read at byte 0, it does not begin like a journal");
     writeFileSync(folder.file, "dear diary, today I have not been a journal");
-    await expect(folder.open()).rejects.toThrow("it does not begin as a journal does");
+    await expect(folder.open()).rejects.toThrow("it does not begin like a journal");
   });
 
   test("more than its limits", async () => {
@@ -240,7 +240,7 @@ describe("a disk that fails", () => {
     slot.whenDurable(confirmed);
     await vi.waitFor(() => expect(folder.failures).toHaveLength(1), PATIENCE);
     expect(folder.failures[0]?.message).toBe(
-      `cannot write the journal ${folder.file}: ${words} (${code}). The node stops, for what was not confirmed yet may be lost`,
+      `cannot write the journal ${folder.file}: ${words} (${code}). The node stops, because unconfirmed writes may be lost`,
     );
     slot.append(note(3));
     slot.whenDurable(confirmed);
@@ -305,7 +305,7 @@ describe("a deleted slot", () => {
     const [stays, goes] = [journal.slot("stays", noteShape), journal.slot("goes", noteShape)];
     stays.append(note(1));
     goes.append(note(2));
-    expect(() => journal.forget("goes")).toThrow("expected the slot of the journal to be one that nobody has taken");
+    expect(() => journal.forget("goes")).toThrow("expected the slot of the journal to be unused");
     goes.release();
     journal.forget("goes");
     journal.forget("was never there");

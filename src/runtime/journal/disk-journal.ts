@@ -64,7 +64,7 @@ export async function openJournal(directory: string, options: JournalOptions): P
     const { file, held: scan, cutBytes } = await JournalFile.open(place, limits.maxFileBytes);
     if (cutBytes > 0)
       options.log.warn(
-        `the journal ${file.path} ended in a write that was never confirmed: ${cutBytes} bytes cut off`,
+        `the journal ${file.path} ended with an unconfirmed write: removed ${cutBytes} bytes`,
         {
           event: "journal-cut",
           bytes: cutBytes,
@@ -92,7 +92,7 @@ function requireOwner(journal: Journal, directory: string, owner: string): void 
   else if (known.owner !== owner)
     throw new EnvironmentError(
       "foreign-journal",
-      `${unexpected(`the journal in ${directory}`, `that of ${owner}`, known.owner)}: name a directory of its own for each member`,
+      `${unexpected(`the journal in ${directory}`, `owned by ${owner}`, known.owner)}: name a separate directory for each member`,
     );
 }
 
@@ -409,7 +409,7 @@ class DiskJournal implements Journal {
       if (wrong !== null)
         throw new EnvironmentError(
           "other-journal",
-          `the journal ${this.#file.path} is of another protocol or another version of it: ${wrong}. Name another directory, or run the program that wrote it`,
+          `the journal ${this.#file.path} belongs to another protocol or version: ${wrong}. Name another directory, or run the program that wrote it`,
         );
     }
   }
@@ -462,7 +462,7 @@ class DiskJournal implements Journal {
     if (!isOfSystem(error) && !(error instanceof EnvironmentError)) throw error;
     if (this.#copyFailedAt === null)
       this.#options.log.warn(
-        `cannot compact the journal ${this.#file.path}: ${reasonOf(error)}. The member continues with the journal as it is, which grows meanwhile, and tries again every ${COPY_AGAIN_MS / 1_000} s. Make room on the disk if it is full`,
+        `cannot compact the journal ${this.#file.path}: ${reasonOf(error)}. The member continues with the uncompacted journal, which keeps growing, and retries every ${COPY_AGAIN_MS / 1_000} s. Free disk space if the disk is full`,
         { event: "journal-not-compacted" },
       );
     this.#copyFailedAt = this.#options.platform.clock.now();

@@ -51,13 +51,13 @@ export async function groupMemory(
   if (isNewcomer && !isChanged && isUnfounded(known))
     throw new EnvironmentError(
       "wrong-members",
-      `expected a folder that is empty or knows a cluster, as this member is started with existing: true (--existing), got ${folder}, which was begun to found one of the members ${groupText(known.members)} and has not: if this member is to join a cluster that runs, empty the folder; if it is to found one, start it without`,
+      `expected a folder that is empty or knows a cluster, because this member is started with existing: true (--existing), got ${folder}, which was started to found a cluster of the members ${groupText(known.members)} and has not done so: to join a running cluster, empty the folder; to found one, start the member without existing`,
     );
   const isFree = isChanged || known.members.length === 0;
   if (!isFree && groupText(known.members) !== groupText(ids))
     throw new EnvironmentError(
       "wrong-members",
-      `expected the members ${groupText(known.members)}, as the journal in ${folder} knows them, got ${groupText(ids)}: start this member with the list that it had, for with another it would give two majorities its vote. If the list was changed while it was down, start it once with the list that it had: it learns of the change from the others`,
+      `expected the members ${groupText(known.members)}, as recorded in the journal in ${folder}, got ${groupText(ids)}: start this member with the recorded list, because with another one it could vote in two majorities. If the list was changed while it was down, start it once with the recorded list: it learns the change from the other members`,
     );
   await new Promise<void>((resolve) => slot.whenDurable(resolve));
   return {

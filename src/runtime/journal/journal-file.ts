@@ -122,13 +122,13 @@ export function full(path: string, maxBytes: number): EnvironmentError {
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
-  EDQUOT: "the user's share of the disk is used up",
+  EDQUOT: "the disk quota of the user is exceeded",
   EIO: "the disk failed",
   EROFS: "the file system is read-only",
-  EACCES: "this user may not",
-  EPERM: "this user may not",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
   ENOTDIR: "a part of its path is a file",
-  EEXIST: "a file is in the place of the directory",
+  EEXIST: "a file exists at this path",
   EISDIR: "it is a directory",
   EMFILE: "too many files are open",
 };
@@ -145,6 +145,6 @@ export function reasonOf(cause: unknown): string {
 export function cannot(what: "open" | "make" | "write", path: string, cause: unknown): EnvironmentError {
   const subject = what === "make" ? `the journal's directory ${path}` : `the journal ${path}`;
   const why = reasonOf(cause);
-  const then = what === "write" ? ". The node stops, for what was not confirmed yet may be lost" : "";
+  const then = what === "write" ? ". The node stops, because unconfirmed writes may be lost" : "";
   return new EnvironmentError(`cannot-${what}-journal`, `cannot ${what} ${subject}: ${why}${then}`, { cause });
 }

@@ -159,10 +159,10 @@ describe("a copy that fails", () => {
   };
 
   test.each([
-    ["create", "EACCES", "this user may not"],
+    ["create", "EACCES", "permission denied"],
     ["write", "ENOSPC", "the disk is full"],
     ["datasync", "EIO", "the disk failed"],
-    ["sync", "EDQUOT", "the user's share of the disk is used up"],
+    ["sync", "EDQUOT", "the disk quota of the user is exceeded"],
   ] as const)(
     "in %s is removed and does not stop the member, which warns once and retries later",
     async (at, code, why) => {
@@ -175,7 +175,7 @@ describe("a copy that fails", () => {
       await replaceAgain(slot, 1);
       await vi.waitFor(() => expect(folder.warnings).toHaveLength(1), PATIENCE);
       expect(folder.warnings[0]).toBe(
-        `cannot compact the journal ${folder.file}: ${why} (${code}). The member continues with the journal as it is, which grows meanwhile, and tries again every 60 s. Make room on the disk if it is full`,
+        `cannot compact the journal ${folder.file}: ${why} (${code}). The member continues with the uncompacted journal, which keeps growing, and retries every 60 s. Free disk space if the disk is full`,
       );
       await vi.waitFor(() => expect(existsSync(join(folder.path, "journal.rewritten"))).toBe(false), PATIENCE);
       await replaceAgain(slot, 2);

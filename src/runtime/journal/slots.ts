@@ -41,7 +41,7 @@ export const tooMany = (maxSlots: number, name: string): UsageError =>
 
 export function requireFree({ isTaken }: Kept, name: string): void {
   if (!isTaken) return;
-  throw new UsageError("slot-taken", unexpected("the slot of the journal", "one that nobody has taken", name));
+  throw new UsageError("slot-taken", unexpected("the slot of the journal", "unused", name));
 }
 
 /** The order of fields and variants matters, because it is their order on disk. */

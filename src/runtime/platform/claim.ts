@@ -150,7 +150,7 @@ function socketPath(directory: string, folder: FileHandle, name: string): string
   if (process.platform === "linux") return `/proc/self/fd/${folder.fd}/${name}`;
   throw new EnvironmentError(
     "journal-path",
-    `expected the path of the journal's directory to be shorter, since a socket in it has to have at most ${MAX_SOCKET_PATH} bytes, got ${directory}`,
+    `expected a shorter path for the directory of the journal, because the path of a socket in it may have at most ${MAX_SOCKET_PATH} bytes, got ${directory}`,
   );
 }
 

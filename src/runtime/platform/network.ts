@@ -76,7 +76,7 @@ function fitting<T>(use: () => T): T {
   try {
     return use();
   } catch (error) {
-    const expected = "expected the certificate, its key and the authority's certificate to be PEM that fits together";
+    const expected = "expected the certificate, its key and the authority's certificate to be matching PEM texts";
     throw new UsageError("bad-certificate", `${expected}: ${(error as Error).message}`);
   }
 }

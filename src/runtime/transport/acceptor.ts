@@ -148,7 +148,7 @@ export class Acceptor<M> {
     stream.on("error", () => stream.destroy()); // The dialer repairs a broken connection.
     const deadline = platform.timers.after(limits.handshakeTimeoutMs, () => {
       if (isOver(stream)) return;
-      this.note("handshake-timeout", connection.remote, "a connection did not say who it is");
+      this.note("handshake-timeout", connection.remote, "a connection did not identify itself");
       stream.destroy();
     });
     stream.once("close", () => platform.timers.cancel(deadline));
@@ -168,7 +168,7 @@ export class Acceptor<M> {
    */
   #turnOutOldest(): void {
     for (const [origin, { made, spoken }] of this.#strangers) {
-      const detail = `more than ${this.#options.limits.maxStrangers} connections have not said who they are`;
+      const detail = `more than ${this.#options.limits.maxStrangers} connections have not identified themselves`;
       if (!isOver(spoken)) this.note("too-many-strangers", remoteOf(made), detail);
       this.#strangers.delete(origin);
       return void made.destroy();
@@ -185,7 +185,7 @@ export class Acceptor<M> {
       (kind, body) => {
         if (receive !== null) receive(kind, body);
         else if (kind !== FRAME.hello || hasGreeted)
-          throw new MalformedBytes(`expected one hello at first, got a frame of kind ${kind}`);
+          throw new MalformedBytes(`expected one hello first, got a frame of kind ${kind}`);
         else {
           hasGreeted = true;
           this.#greet(connection, helloCodec.read(body), (receiver) => {
@@ -227,7 +227,7 @@ export class Acceptor<M> {
     if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
       return this.#challenge(incumbent, (isAlive) => {
         if (isAlive)
-          return this.#refuse(connection, ["duplicate-id", `another process is node ${hello.from}, and it is alive`]);
+          return this.#refuse(connection, ["duplicate-id", `another live process is node ${hello.from}`]);
         incumbent.stream.destroy();
         if (incoming.connection === incumbent) incoming.connection = null;
         this.#admit(connection, hello, welcome); // A third process may have connected meanwhile.
@@ -253,7 +253,7 @@ export class Acceptor<M> {
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
     // Nodes of different versions may have different hashes. The newer one knows the messages of the older one.
     if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
-    if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, and node ${hello.to} was called`];
+    if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, but the caller expected node ${hello.to}`];
     const isOfGroup = hello.identity.group === identity.group || hello.identity.group === "";
     if (hello.from === self.from || (isOfGroup && !this.#mayCall(hello)))
       return ["unknown-node", `expected one of the nodes ${[...this.#incoming.keys()].join(", ")}, got ${hello.from}`];
@@ -308,7 +308,7 @@ export class Acceptor<M> {
     stream.once("close", () => platform.timers.cancel(ackTimer));
     return (kind, body) => {
       if (kind === FRAME.alive) return; // `heard` is already updated.
-      if (kind !== FRAME.messages) throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
+      if (kind !== FRAME.messages) throw new MalformedBytes(`unexpected frame of kind ${kind}`);
       unacknowledged += body.end - body.position;
       let number = body.natural();
       if (number < 1 || number > MAX_NUMBER) throw new MalformedBytes(`a message has the number ${number}`);
@@ -343,7 +343,7 @@ export class Acceptor<M> {
 /** Whether nothing can be written any more: refused, replaced or broken. */
 const isOver = (stream: Stream): boolean => !stream.writable;
 
-export const remoteOf = (stream: Stream): string => stream.remoteAddress ?? "an address that has gone";
+export const remoteOf = (stream: Stream): string => stream.remoteAddress ?? "an unknown address";
 
 /** Equal for a connection and the TLS stream on top of it, which have no other link to each other. */
 const originOf = ({ remoteAddress, remotePort }: Stream): string => `${remoteAddress} ${remotePort}`;

@@ -4,19 +4,19 @@
 const flaws: readonly (readonly [words: RegExp, sentence: string])[] = [
   [
     /CERT_HAS_EXPIRED|certificate has expired/,
-    "the certificate of that member has expired: put a new one in place of its file (coterie cert ID --renew makes one), which it reads while it runs",
+    "the certificate of that member has expired: replace its file (coterie cert ID --renew makes a new one), which a running member reloads",
   ],
   [
     /CERT_NOT_YET_VALID|certificate is not yet valid/,
-    "the certificate of that member is not valid yet: the clock of one of the two machines is wrong",
+    "the certificate of that member is not valid yet: correct the clocks of the two machines",
   ],
   [
     /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE|unable to verify the first certificate|unable to get (local )?issuer certificate|self-signed certificate|certificate signature failure/,
-    "the certificate of that member is not signed by an authority that is known here: give the certificate of the one that signed it as ca",
+    "the certificate of that member is not signed by a known authority: set ca to the certificate of the authority that signed it",
   ],
   [
     /altnames/,
-    "the certificate of that member is not for the name by which it is called here: make one that has it, or call it by a name that it has",
+    "the certificate of that member does not have the name that is used here: make one with this name, or use a name that it has",
   ],
 ];
 

@@ -48,7 +48,7 @@ const isEvolving = (node: unknown): boolean =>
 
 /** Sent to a caller with another protocol. The hashes do not reveal the difference. */
 export const OTHER_PROTOCOL =
-  "expected the same protocol, options and version of it, got others, as with members of which only some have a dataDir, or another timing";
+  "expected the same protocol, options and version of it, got others: for example, only some members have a dataDir, or their timing differs";
 
 export interface Welcome {
   incarnation: number;
@@ -110,7 +110,7 @@ export function versionObjection(self: Versions, hello: Versions): string | null
   if (hello.version >= self.oldest && hello.oldest <= self.version) return null;
   const range = ({ oldest, version }: Versions): string =>
     oldest === version ? `${version}` : `${oldest} to ${version}`;
-  return `expected wire version ${range(self)}, got ${range(hello)}: bring all members to releases that follow each other, one release at a time`;
+  return `expected wire version ${range(self)}, got ${range(hello)}: upgrade the members one release at a time`;
 }
 
 export const welcomeCodec = bodyCodec<Welcome>(
@@ -204,7 +204,7 @@ export function frameSplitter(
     while (bytes.length - at >= LENGTH_BYTES) {
       const length = bytes.readUInt32BE(at);
       if (length < 1 || length > maxFrameBytes())
-        throw new MalformedBytes(`a frame says it has ${length} bytes, and 1 to ${maxFrameBytes()} are allowed`);
+        throw new MalformedBytes(`a frame declares ${length} bytes, expected 1 to ${maxFrameBytes()}`);
       wanted = length + LENGTH_BYTES;
       if (bytes.length - at < wanted) return at;
       body.buffer = bytes;

@@ -200,18 +200,18 @@ describe("silent connections", () => {
   });
 });
 
-const REMEDY = "there is no link between them until both are started with one list";
+const REMEDY = "they have no link until both are started with one list";
 
 describe("a hello that does not match this member", () => {
   test.each([
     [
       "wrong-version",
       { version: 9, oldest: 9 },
-      "expected wire version 1, got 9: bring all members to releases that follow each other, one release at a time",
+      "expected wire version 1, got 9: upgrade the members one release at a time",
     ],
     ["wrong-cluster", { cluster: "a\nb" }, 'expected cluster "test", got "a\nb"'],
     ["wrong-protocol", { protocol: 7 }, OTHER_PROTOCOL],
-    ["wrong-node", { to: 1 }, "this is node 0, and node 1 was called"],
+    ["wrong-node", { to: 1 }, "this is node 0, but the caller expected node 1"],
     ["unknown-node", { from: 9 }, "expected one of the nodes 1, 2, got 9"],
     ["unknown-node", { from: 0 }, "expected one of the nodes 1, 2, got 0"],
   ] as const)("is refused: %s", async (reason, change, detail) => {
@@ -258,7 +258,7 @@ describe("a hello that does not match this member", () => {
   test.each([
     ["a second hello", helloCodec.frame(helloOf(2, 0))],
     ["a message with the number 0", messagesFrame(0)],
-    ["messages whose numbers nobody can count on", messagesFrame(Number.MAX_SAFE_INTEGER - 1, 2)],
+    ["messages with numbers beyond the countable range", messagesFrame(Number.MAX_SAFE_INTEGER - 1, 2)],
     ["a frame longer than allowed", Buffer.from([0, 0, 0x20, 0, FRAME.messages])],
   ])("nor is %s, once welcomed", async (_what, bytes) => {
     const { caller } = await Caller.greeting(port(), helloOf(2, 0));

@@ -42,8 +42,8 @@ async function founded() {
 }
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. If the cluster was restored from a snapshot meanwhile, its folder is of the old one: docs/operate/recovery.md";
-const PROMISED = "it has lost what it promised, and must not take part";
+  "Stop it and restore its folder. If the folder is lost, make a new one with `coterie member replace`. If the cluster was restored from a snapshot, the folder belongs to the old cluster: docs/operate/recovery.md";
+const PROMISED = "it has lost its promises and must not take part";
 
 describe("a group that starts for the first time", () => {
   test("admits none until all members have met, and then all of them", async () => {
@@ -55,7 +55,7 @@ describe("a group that starts for the first time", () => {
     expect([one.identity.awaited, two.identity.isFounded]).toEqual([[3], false]);
     one.identity.sayAwaited();
     expect(one.lines).toEqual([
-      "waits for node 3: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough",
+      "waits for node 3: the first start of a cluster needs all members; after that, a majority is enough",
     ]);
     await meet(one, two, three);
     expect([call(one, two), call(two, one), call(one, three), call(three, two)]).toEqual([null, null, null, null]);
@@ -102,10 +102,10 @@ describe("a member", () => {
       "lost-journal",
     ]);
     expect(one.lines).toEqual([
-      `lost-journal: node 2 has come with a new journal, and this node remembers another: ${PROMISED}. ${REMEDY}`,
+      `lost-journal: node 2 has a new journal, but this node remembers another: ${PROMISED}. ${REMEDY}`,
     ]);
     expect(two.lines).toEqual([
-      `lost-journal: this node has come with a new journal, and node 1 remembers another: ${PROMISED}. ${REMEDY}`,
+      `lost-journal: this node has a new journal, but node 1 remembers another: ${PROMISED}. ${REMEDY}`,
     ]);
     expect(call(one, three)).toBeNull();
     for (const each of [one, two, three]) each.identity.sayAwaited(); // None takes this for a first start.
@@ -149,7 +149,7 @@ describe("a member", () => {
     const { members } = await founded();
     const five = await member(4, [1, 2, 3, 4, 5], new Map());
     const remedy = (newcomer: string): string =>
-      `there is no link between them until both are started with one list. If ${newcomer} is to join a cluster that runs, empty its folder and start it with existing: true (--existing)`;
+      `they have no link until both are started with one list. If ${newcomer} is to join a running cluster, empty its folder and start it with existing: true (--existing)`;
     expect([call(five, members[0]), call(members[0], five)]).toEqual(["wrong-members", "wrong-members"]);
     expect(members[0].lines).toEqual([
       `wrong-members: node 4 has the members 1, 2, 3, 4, 5, and this node has 1, 2, 3: ${remedy("node 4")}`,
@@ -177,7 +177,7 @@ describe("a member", () => {
     await expect(member(3, [5, 4, 3], folder)).rejects.toMatchObject({
       code: "wrong-members",
       message:
-        "expected the members 1, 2, 3, as the journal in journal-3 knows them, got 3, 4, 5: start this member with the list that it had, for with another it would give two majorities its vote. If the list was changed while it was down, start it once with the list that it had: it learns of the change from the others",
+        "expected the members 1, 2, 3, as recorded in the journal in journal-3, got 3, 4, 5: start this member with the recorded list, because with another one it could vote in two majorities. If the list was changed while it was down, start it once with the recorded list: it learns the change from the other members",
     });
     await expect(member(3, [3, 2, 1], folder)).resolves.toMatchObject({ self: 3 });
   });
@@ -210,7 +210,7 @@ describe("a newcomer that is on no list yet", () => {
     expect(four.identity.awaited).toEqual([1, 2]);
     four.identity.sayAwaited();
     expect(four.lines).toEqual([
-      "waits for nodes 1, 2 to have it on the list of a cluster that has been founded, as its folder was begun with existing: true (--existing). If this is the first start of all members, nobody founds a cluster so: stop them, empty their folders and start them without",
+      "waits to be on the member list of nodes 1, 2 in a founded cluster, because it was started with existing: true (--existing). If all members start for the first time, no cluster is founded this way: stop them, empty their folders and start them without existing",
     ]);
     four.identity.learn(agreed);
     four.identity.sayAwaited();
@@ -221,7 +221,7 @@ describe("a newcomer that is on no list yet", () => {
     const [one, three] = [await member(1, [1, 2, 3], new Map()), await member(3, [1, 2, 3], new Map(), true)];
     expect(call(one, three)).toBe("wrong-members");
     expect(three.lines).toEqual([
-      "wrong-members: node 1 has the members 1, 2, 3, and this node has no list yet: there is no link between them until that group has been founded",
+      "wrong-members: node 1 has the members 1, 2, 3, and this node has no list yet: they have no link until that group has been founded",
     ]);
   });
 
@@ -229,7 +229,7 @@ describe("a newcomer that is on no list yet", () => {
     const [one, nine] = [await member(1, [1, 2, 3], new Map()), await member(9, [1, 9], new Map(), true)];
     expect(call(nine, one)).toBe("wrong-members");
     expect(one.lines).toEqual([
-      "wrong-members: node 9 has no list yet, and this node has 1, 2, 3: there is no link between them until it is on that list",
+      "wrong-members: node 9 has no list yet, and this node has 1, 2, 3: they have no link until it is on that list",
     ]);
   });
 
@@ -239,7 +239,7 @@ describe("a newcomer that is on no list yet", () => {
     await expect(member(4, [1, 4], folder, true)).rejects.toMatchObject({
       code: "wrong-members",
       message:
-        "expected a folder that is empty or knows a cluster, as this member is started with existing: true (--existing), got journal-4, which was begun to found one of the members 1, 2, 3, 4 and has not: if this member is to join a cluster that runs, empty the folder; if it is to found one, start it without",
+        "expected a folder that is empty or knows a cluster, because this member is started with existing: true (--existing), got journal-4, which was started to found a cluster of the members 1, 2, 3, 4 and has not done so: to join a running cluster, empty the folder; to found one, start the member without existing",
     });
     const { folders } = await founded();
     await expect(member(2, [1, 2, 3], folders[1], true)).resolves.toMatchObject({ self: 2 });
@@ -291,7 +291,7 @@ describe("any number of nodes with made-up ids", () => {
     for (let node = 1_000; node < 4_000; node += 1) one.identity.judge(node, stranger);
     expect(call(await start(2), one)).toBe("lost-journal");
     expect(one.identity.disagreements.get(2)?.reason).toBe("lost-journal");
-    expect(one.lines.at(-1)).toContain("lost-journal: node 2 has come with a new journal");
+    expect(one.lines.at(-1)).toContain("lost-journal: node 2 has a new journal");
     for (let node = 4_000; node < 5_000; node += 1) one.identity.judge(node, stranger);
     expect(one.identity.disagreements.get(2)?.reason).toBe("lost-journal");
   });

@@ -191,8 +191,8 @@ export class GroupIdentity {
     const nodes = `${this.awaited.length === 1 ? "node" : "nodes"} ${this.awaited.join(", ")}`;
     this.#options.log.warn(
       this.#isOnNoList
-        ? `waits for ${nodes} to have it on the list of a cluster that has been founded, as its folder was begun with existing: true (--existing). If this is the first start of all members, nobody founds a cluster so: stop them, empty their folders and start them without`
-        : `waits for ${nodes}: a cluster's first start needs all its members, which remember each other's journals from then on; after that a majority is enough`,
+        ? `waits to be on the member list of ${nodes} in a founded cluster, because it was started with existing: true (--existing). If all members start for the first time, no cluster is founded this way: stop them, empty their folders and start them without existing`
+        : `waits for ${nodes}: the first start of a cluster needs all members; after that, a majority is enough`,
     );
   }
 
@@ -210,7 +210,7 @@ export class GroupIdentity {
   /** Compares another node's identity, from its hello or refusal. Returns why there can be no link, or null. */
   judge(node: NodeId, theirs: Identity): Objection | null {
     if (this.isRemoved(node))
-      return { reason: "removed", detail: `node ${node} has been removed from the members: it does not come back` };
+      return { reason: "removed", detail: `node ${node} has been removed from the cluster for good` };
     this.#adopt(theirs);
     const found = this.#difference(node, theirs);
     if (found !== null) {
@@ -222,11 +222,11 @@ export class GroupIdentity {
     if (this.#memory === null || theirs.journal === "") return null;
     if (this.#isFirstCall(node) && !this.isRememberedBy(theirs)) {
       this.onFirstCall(node, theirs.journal);
-      return { reason: "not-founded", detail: `the members are about to write down the journal of node ${node}` };
+      return { reason: "not-founded", detail: `the members are recording the journal of node ${node}` };
     }
     if (theirs.isFounded && this.isFounded) return null;
     this.#meet(node, theirs.journal); // This founds the group, if it was the last one and once that is durable.
-    return { reason: "not-founded", detail: "the members of this group have not all met yet, as they have to once" };
+    return { reason: "not-founded", detail: "the members of this group have not all met yet, which is required once" };
   }
 
   /** The current differences that an operator must resolve. */
@@ -299,24 +299,24 @@ export class GroupIdentity {
     if (remembered !== "" && remembered !== journal)
       return differs(
         "lost-journal",
-        `node ${node} has come with a new journal, and this node remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,
+        `node ${node} has a new journal, but this node remembers another: it has lost its promises and must not take part. ${REMEDY}`,
       );
     if (remembers !== "" && remembers !== this.#memory.journal)
       return differs(
         "lost-journal",
-        `this node has come with a new journal, and node ${node} remembers another: it has lost what it promised, and must not take part. ${REMEDY}`,
+        `this node has a new journal, but node ${node} remembers another: it has lost its promises and must not take part. ${REMEDY}`,
       );
     return null;
   }
 
   /** The remedy for two different lists. A folder may be emptied only if its member was never in a founded group. */
   #remedy(node: NodeId, theirs: Identity): string {
-    if (this.group === "") return "there is no link between them until that group has been founded";
-    if (theirs.group === "") return "there is no link between them until it is on that list";
-    const remedy = "there is no link between them until both are started with one list";
+    if (this.group === "") return "they have no link until that group has been founded";
+    if (theirs.group === "") return "they have no link until it is on that list";
+    const remedy = "they have no link until both are started with one list";
     if (this.#options.takesNewcomers !== true || this.isFounded === theirs.isFounded) return remedy;
     const newcomer = this.isFounded ? `node ${node}` : "this node";
-    return `${remedy}. If ${newcomer} is to join a cluster that runs, empty its folder and start it with existing: true (--existing)`;
+    return `${remedy}. If ${newcomer} is to join a running cluster, empty its folder and start it with existing: true (--existing)`;
   }
 }
 
@@ -341,5 +341,5 @@ export const standingOf = ({ disagreements, awaited }: GroupIdentity): Standing 
 });
 
 const REMEDY =
-  "Stop it, and put its folder back or, if that is gone, make it a new one with `coterie member replace`. " +
-  `If the cluster was restored from a snapshot meanwhile, its folder is of the old one: ${docsPage("operate/recovery.md")}`;
+  "Stop it and restore its folder. If the folder is lost, make a new one with `coterie member replace`. " +
+  `If the cluster was restored from a snapshot, the folder belongs to the old cluster: ${docsPage("operate/recovery.md")}`;

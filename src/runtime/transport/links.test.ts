@@ -312,7 +312,7 @@ describe("the dialing end", () => {
   });
 
   test.each([
-    ["acknowledges what was never sent", ackCodec.frame({ received: 9 })],
+    ["acknowledges messages that were never sent", ackCodec.frame({ received: 9 })],
     ["sends messages the wrong way", messagesFrame(1)],
     ["welcomes twice", welcomeCodec.frame({ incarnation: 7, received: 0 })],
     ["sends a frame too long for an answer", Buffer.from([0, 1, 0, 0, FRAME.ack])],

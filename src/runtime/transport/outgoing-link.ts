@@ -139,7 +139,7 @@ export class OutgoingLink<M> {
     if (typeof verdict === "string") return this.#refuse(verdict);
     if (this.#isFull()) {
       const { peer } = this.#options;
-      const text = `the queue to node ${peer} is full (${this.queuedBytes} bytes): messages to it are dropped`;
+      const text = `the queue to node ${peer} is full (${this.queuedBytes} bytes): dropping messages to it`;
       this.#options.log.once(`overflow ${peer}`, text, { event: "queue-full", peer });
       return this.#refuse("overflow");
     }
@@ -384,7 +384,7 @@ export class OutgoingLink<M> {
         } else if (kind === FRAME.ack && this.status === "open") this.#acknowledged(ackCodec.read(body).received);
         else if (kind === FRAME.probe) this.#proveAlive(stream);
         else if (kind === FRAME.refuse) return this.#refused(body);
-        else throw new MalformedBytes(`a frame of kind ${kind} has no place here`);
+        else throw new MalformedBytes(`unexpected frame of kind ${kind}`);
         return true;
       },
     );

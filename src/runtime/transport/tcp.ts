@@ -102,7 +102,7 @@ export function tcpTransport<M>(options: TcpOptions<M>): TcpTransport<M> {
   let { tls = null } = options;
   const own = members.get(self)?.used;
   if (own === undefined)
-    throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+    throw new UsageError("unknown-node", `expected node ${self} to be among the members, but it is not`);
   const limits: Limits = limitsWith(options.limits ?? {});
   const codec: Codec<M> = codecOf<M>(options.shape);
   const hello = helloOf(options, own);
@@ -267,7 +267,7 @@ function listenerFor<M>(
       acceptor.note("too-many-strangers", from ?? "somewhere", `${maxStreams} connections are open already`),
     onTlsRefused: (stream, why) => acceptor.note("tls", remoteOf(stream), inPlainWords(why)),
     onError: ({ message }) =>
-      log.once("accept", `a connection could not be taken: ${message}`, { event: "accept-failed" }),
+      log.once("accept", `could not accept a connection: ${message}`, { event: "accept-failed" }),
   });
 }
 

@@ -130,7 +130,7 @@ describe("a caller", () => {
     [
       "with a certificate that is not valid yet",
       () => ours.issueEarlier(-3, "node-2"),
-      /\(tls\): the certificate of that member is not valid yet: the clock of one of the two machines is wrong/,
+      /\(tls\): the certificate of that member is not valid yet: correct the clocks of the two machines/,
     ],
     ["with a certificate for all", () => ours.issue("*", "node-*", "node-22"), /\(wrong-certificate\): ./],
   ])("%s is refused, which is counted and logged once", async (_who, credentials, line) => {

@@ -115,7 +115,7 @@ export class DatagramFormat {
   /** Parses the header, which is not authenticated yet. @throws MalformedBytes if it is incomplete */
   open(datagram: Buffer): Opened | Objection {
     if (datagram.length < PREFIX_BYTES || datagram.readUInt16BE(0) !== MAGIC)
-      return ["malformed", "it does not begin as a datagram of ours"];
+      return ["malformed", "it does not begin like a Coterie datagram"];
     if (datagram[2] !== DATAGRAM_VERSION)
       return ["wrong-version", `expected datagrams of version ${DATAGRAM_VERSION}, got ${datagram[2]}`];
     if (datagram.readUInt32BE(4) !== this.#prefix.readUInt32BE(4))
@@ -123,7 +123,7 @@ export class DatagramFormat {
     if (datagram.readUInt32BE(8) !== this.#prefix.readUInt32BE(8)) return ["wrong-protocol", OTHER_PROTOCOL];
     const first = datagram[3] as number;
     const kind = kinds.get(first & ~SEALED);
-    if (kind === undefined) return ["malformed", `it has the kind ${first & ~SEALED}, which there is not`];
+    if (kind === undefined) return ["malformed", `it has the unknown kind ${first & ~SEALED}`];
     const from = new Reader(datagram, PREFIX_BYTES);
     const header: Header = {
       kind,
@@ -151,7 +151,7 @@ export class DatagramFormat {
       decipher.final();
       return body;
     } catch {
-      return ["forged", "its seal does not fit: it was made with another key, or changed on its way"];
+      return ["forged", "its seal does not match: it was made with another key or changed in transit"];
     }
   }
 }
@@ -160,7 +160,7 @@ export const isObjection = (opened: Opened | Buffer | Objection): opened is Obje
 
 function readExcluded(from: Reader): NodeId[] {
   const count = from.natural();
-  if (count > MAX_EXCLUDED) throw new MalformedBytes(`${count} members are excluded, and ${MAX_EXCLUDED} may be`);
+  if (count > MAX_EXCLUDED) throw new MalformedBytes(`${count} members are excluded, at most ${MAX_EXCLUDED} are allowed`);
   return Array.from({ length: count }, () => from.natural());
 }
 

@@ -119,7 +119,7 @@ describe.each([null, key])("a group with the key %j", (shared) => {
       // The kernel drops datagrams that arrive faster than a busy process reads them.
       await vi.waitFor(() => expect(member.counts.refused.malformed).toBe(sent + 20), PATIENCE);
     }
-    await expectRefused("malformed", 200, "it does not begin as a datagram of ours");
+    await expectRefused("malformed", 200, "it does not begin like a Coterie datagram");
   });
 
   test("ignores truncated or modified datagrams", async () => {
@@ -158,7 +158,7 @@ describe.each([null, key])("a group with the key %j", (shared) => {
 
   test("rejects datagrams of another key, or without one", async () => {
     for (let i = 0; i < 3; i++) say(made({ kind: "hello" }, hello([]), format({ key: "somebody else's secret" })));
-    const words = shared === null ? "it is sealed, and this member has no key" : "its seal does not fit";
+    const words = shared === null ? "it is sealed, and this member has no key" : "its seal does not match";
     await expectRefused("forged", 3, words);
     if (shared === null) return;
     say(made({ kind: "hello" }, hello([]), format({ key: null })));
@@ -184,7 +184,7 @@ describe.each([null, key])("a group with the key %j", (shared) => {
     await expectGoodTraffic();
     const before = member.counts.refused["old-run"] ?? 0;
     for (const datagram of old) say(datagram);
-    await expectRefused("old-run", before + old.length, "a run of the process that another has followed");
+    await expectRefused("old-run", before + old.length, "an earlier run of the process");
   });
 });
 

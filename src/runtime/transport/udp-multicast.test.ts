@@ -144,7 +144,7 @@ describe("if multicast is filtered", () => {
   test("it is logged once and messages use the fallback; the recovery is logged, too", async () => {
     const [sender, one] = await three();
     sender.injector.faults = { ...noFaults, cutTo: [1, 2] };
-    await vi.waitFor(() => expect(one.lines.join("\n")).toContain("does not get through to node 0 and back"), PATIENCE);
+    await vi.waitFor(() => expect(one.lines.join("\n")).toContain("does not reach node 0 and back"), PATIENCE);
     expect(one.lines).toHaveLength(1);
     expect(one.lines[0]).toContain("though connected otherwise: a filter");
     expect([...one.transport.reached]).toEqual([2]);
@@ -153,7 +153,7 @@ describe("if multicast is filtered", () => {
 
     sender.injector.faults = noFaults;
     await vi.waitFor(() => expect(one.transport.reached.size).toBe(2), PATIENCE);
-    expect(one.lines.slice(1)).toEqual(["multicast gets through to node 0 again"]);
+    expect(one.lines.slice(1)).toEqual(["multicast reaches node 0 again"]);
   });
 
   test("one direction is enough: a member that is not heard learns it from the other's hellos", async () => {
@@ -181,7 +181,7 @@ describe("if multicast is filtered", () => {
     const alone = await opened({ self: 0 });
     expect(alone.lines).toHaveLength(1);
     expect(alone.lines[0]).toMatch(/^cannot multicast to 239\.192\.7\.7:\d+ through 127\.0\.0\.1: .*EADDRINUSE/);
-    expect(alone.lines[0]).toContain("Messages go to each member by itself until this member starts again");
+    expect(alone.lines[0]).toContain("Messages are sent to each member separately until this member restarts");
     alone.transport.send(numbered(1));
     expect(alone.detours).toHaveLength(2);
   });

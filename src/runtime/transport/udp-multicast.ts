@@ -110,7 +110,7 @@ class Multicasting<M> implements UdpMulticast<M> {
   constructor(options: UdpOptions<M>, place: SettledPlace) {
     const { cluster, self, members, protocol, shape, maxMessageBytes = defaultLimits.maxFrameBytes } = options;
     if (!members.includes(self))
-      throw new UsageError("unknown-node", `expected node ${self} to be among the members, and it is not`);
+      throw new UsageError("unknown-node", `expected node ${self} to be among the members, but it is not`);
     this.#options = options;
     this.#run = options.platform.random.natural(RUNS);
     this.#place = place;
@@ -145,7 +145,7 @@ class Multicasting<M> implements UdpMulticast<M> {
       });
     } catch (error) {
       const why = (error as Error).message;
-      const instead = "Messages go to each member by itself until this member starts again";
+      const instead = "Messages are sent to each member separately until this member restarts";
       const text = `cannot multicast to ${group}:${port} through ${through}: ${why}. ${instead}`;
       this.#options.log.warn(text, { event: "multicast-failed" });
       return;
@@ -328,7 +328,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     peer.deafLooks = 0;
     if (!wasDeaf) return;
     const fields = { event: "multicast-restored", peer: peer.node };
-    this.#options.log.info(`multicast gets through to node ${peer.node} again`, fields);
+    this.#options.log.info(`multicast reaches node ${peer.node} again`, fields);
   }
 
   #look(): void {
@@ -349,7 +349,7 @@ class Multicasting<M> implements UdpMulticast<M> {
     const where = `multicast to ${group}:${port} through ${through}`;
     const why = "a filter, or a switch that does not forward the group";
     this.#options.log.warn(
-      `${where} does not get through to ${who} and back, though connected otherwise: ${why}. Messages go there one by one until it does`,
+      `${where} does not reach ${who} and back, although the links are open: ${why}. Messages are sent there one by one until it does`,
       { event: "multicast-deaf", peers: nodes.join(", ") },
     );
   }

@@ -47,7 +47,7 @@ describe("datagrams that the fault injector delays", () => {
         [2, "overflow"],
       ]);
     }
-    expect(lines).toEqual([`the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`]);
+    expect(lines).toEqual([`the fault injector holds back ${MAX_HELD} datagrams: further ones are dropped`]);
     expect(counts.datagramsSent).toBe(0);
   });
 

@@ -63,7 +63,7 @@ export class UdpOutlet {
   /** Returns whether there was room to delay it. */
   #emitLater(kind: DatagramKind, body: Buffer, to: NodeId, delayMs: number): boolean {
     if (this.#held.size >= MAX_HELD) {
-      const text = `the fault injector holds back ${MAX_HELD} datagrams: what is more is dropped`;
+      const text = `the fault injector holds back ${MAX_HELD} datagrams: further ones are dropped`;
       this.#options.log.once("held", text, { event: "fault-injector-full" });
       return false;
     }
@@ -88,7 +88,7 @@ export class UdpOutlet {
   noteUnsent(error: NodeJS.ErrnoException): void {
     if (this.#isClosed) return;
     this.#options.counts.datagramsUnsent += 1;
-    const hint = error.code === "EMSGSIZE" ? ": maxDatagramBytes is more than this interface takes" : "";
+    const hint = error.code === "EMSGSIZE" ? ": maxDatagramBytes exceeds the limit of this interface" : "";
     const text = `a datagram could not be sent (${error.message})${hint}`;
     this.#options.log.once(`unsent ${error.code}`, text, { event: "datagram-unsent", reason: error.code ?? "unknown" });
   }

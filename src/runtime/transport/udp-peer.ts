@@ -76,10 +76,10 @@ export class UdpPeer {
 
   /** Why a datagram that the peer really sent is rejected. Null if it is accepted. A repeated number means that it is a copy. */
   objection(run: number, number: number, isSealed: boolean): Objection | null {
-    if (this.#retired.includes(run)) return ["old-run", "it comes from a run of the process that another has followed"];
+    if (this.#retired.includes(run)) return ["old-run", "it comes from an earlier run of the process"];
     if (this.#run?.number !== run) return null;
     this.#silence = 0;
-    return !isSealed || this.#run.seen.isNew(number) ? null : ["replayed", `its number ${number} was there before`];
+    return !isSealed || this.#run.seen.isNew(number) ? null : ["replayed", `its number ${number} was received before`];
   }
 
   isTrusted(run: number): boolean {

@@ -14,7 +14,7 @@ const outside = Object.values(networkInterfaces())
 
 describe("where a group's datagrams go", () => {
   test("does not exist on a platform without datagrams", () => {
-    expect(() => settle(place, null)).toThrow("this platform has no datagrams");
+    expect(() => settle(place, null)).toThrow("this platform does not support datagrams");
   });
 
   test("stays in the local network by default, with datagrams as large as the interface allows", () => {
@@ -57,7 +57,7 @@ describe("where a group's datagrams go", () => {
     [{ maxDatagramBytes: 100 }, "expected multicast.maxDatagramBytes to be a whole number from 512 to 65000, got 100"],
     [
       { interface: "nowhere0" },
-      "expected multicast.interface to be the name or an IPv4 address of one of this machine's, ",
+      "expected multicast.interface to be the name or an IPv4 address of an interface of this machine: ",
     ],
     [{ interface: "203.0.113.7" }, "expected multicast.interface to be the name or an IPv4 address"],
     [
@@ -73,7 +73,7 @@ describe("where a group's datagrams go", () => {
 
   test("needs a key even on a loopback interface if links are encrypted", () => {
     expect(() => settlePlace({ ...place, tls: "on" })).toThrow(
-      'expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches 127.0.0.1 can multicast in a member\'s name: give a secret that all members share',
+      'expected multicast.key to be set, because "tls" protects only the links, and without a key any program that reaches 127.0.0.1 can multicast as a member: give a secret that all members share',
     );
     expect(settlePlace({ ...place, tls: "on", key })).toMatchObject({ key, maxDatagramBytes: 65_000 });
     expect(settlePlace({ ...place, tls: "off" })).toMatchObject({ key: null });
@@ -82,7 +82,7 @@ describe("where a group's datagrams go", () => {
   test.skipIf(outside === undefined)("needs a key if other machines can listen, unless TLS is explicitly off", () => {
     const beyond = { ...place, interface: outside as string };
     expect(() => settlePlace(beyond)).toThrow(
-      `expected multicast.key to be set, since what goes through ${outside} can be read and forged on other machines: give a secret that all members share, or "tls": "off" in a trusted network`,
+      `expected multicast.key to be set, because other machines can read and forge the messages sent to ${outside}: give a secret that all members share, or "tls": "off" in a trusted network`,
     );
     expect(settlePlace({ ...beyond, key })).toMatchObject({ key, maxDatagramBytes: 1_400 });
     expect(settlePlace({ ...beyond, tls: "off" })).toMatchObject({ key: null });

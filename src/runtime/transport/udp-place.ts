@@ -41,7 +41,7 @@ const MAX_TTL = 255;
  * @throws UsageError if a field is invalid. The message names it.
  */
 export function settlePlace(place: UdpPlace, datagrams: Datagrams | null): SettledPlace {
-  if (datagrams === null) throw refusal("expected no multicast, since this platform has no datagrams");
+  if (datagrams === null) throw refusal("expected no multicast, because this platform does not support datagrams");
   const { group, port, ttl = 1, key = null, tls = null } = place;
   requireGroup(group);
   requireWhole("port", port, 1, MAX_PORT);
@@ -72,11 +72,11 @@ function requireAlone(address: string, tls: "on" | null): void {
   const secret = "give a secret that all members share";
   if (tls === "on")
     throw refusal(
-      `expected multicast.key to be set, since "tls" keeps strangers from the links, and without a key any program that reaches ${address} can multicast in a member's name: ${secret}`,
+      `expected multicast.key to be set, because "tls" protects only the links, and without a key any program that reaches ${address} can multicast as a member: ${secret}`,
     );
   if (!isLoopback(address))
     throw refusal(
-      `expected multicast.key to be set, since what goes through ${address} can be read and forged on other machines: ${secret}, or "tls": "off" in a trusted network`,
+      `expected multicast.key to be set, because other machines can read and forge the messages sent to ${address}: ${secret}, or "tls": "off" in a trusted network`,
     );
 }
 
@@ -102,7 +102,7 @@ function addressOf(wanted: string, known: ReturnType<Datagrams["interfaces"]>): 
   if (found !== undefined) return found.address;
   const there = known.map(({ name, address }) => `${name} (${address})`).join(", ");
   throw refusal(
-    unexpected("multicast.interface", `the name or an IPv4 address of one of this machine's, ${there}`, wanted),
+    unexpected("multicast.interface", `the name or an IPv4 address of an interface of this machine: ${there}`, wanted),
   );
 }
 

@@ -29,7 +29,7 @@ describe("a picture in dark mode", () => {
   });
 
   it("rejects a color without a dark counterpart", () => {
-    expect(() => darkStyle("", '<g fill="#123456"/>')).toThrow("expected a colour with a dark one beside it");
+    expect(() => darkStyle("", '<g fill="#123456"/>')).toThrow("expected a color with a dark variant");
   });
 
   it("of measurements has lines and texts in colors that contrast with the background", () => {

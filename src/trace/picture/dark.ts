@@ -83,6 +83,6 @@ export function inDark(svg: string): string {
 
 function darkOf(colour: string): string {
   const dark = DARK[colour];
-  if (dark === undefined) throw new Error(`expected a colour with a dark one beside it, got ${colour}`);
+  if (dark === undefined) throw new Error(`expected a color with a dark variant, got ${colour}`);
   return dark;
 }

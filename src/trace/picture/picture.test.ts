@@ -42,7 +42,7 @@ function run(
 const traces: Readonly<Record<string, Trace>> = {
   "every kind of entry": everyKind,
   "a counterexample that repeats": lasso,
-  "a queue that is held back": holdBack,
+  "a held-back queue": holdBack,
   "bully, one crash": run("bully", 8, 1, [4]),
   "bully, three elections at once": run("bully", 6, 4, [0, 1, 2]),
   "Ricart–Agrawala, three entries each": run("ricart-agrawala", 5, 3, [0, 1, 2, 3, 4], 3),

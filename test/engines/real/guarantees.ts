@@ -67,7 +67,7 @@ export function triesGuarantees(name: string): void {
       ),
     );
 
-    it("keeps its promises when its server comes back from a backup", async () => {
+    it("keeps its guarantees when the server is restored from a backup", async () => {
       const restored = await RestoredServer.start(kind, engine);
       try {
         await Promise.all(
@@ -91,7 +91,7 @@ export function triesClusterGuarantees(name: string, start: () => Promise<Engine
     });
     afterAll(() => cluster?.remove());
 
-    it("loses and doubles no increment, and takes no stale token, while processes and its leader are killed and paused, and cut off from each other", async () => {
+    it("neither loses nor repeats an increment nor accepts a stale token while processes and the leader are killed, paused and partitioned", async () => {
       const { value, accepted, stale, kills } = await fencedCounter(realCounting(name, cluster));
       expect(value).toBe(accepted);
       expect(Math.min(...stale)).toBeGreaterThanOrEqual(1);

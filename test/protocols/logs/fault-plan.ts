@@ -8,8 +8,7 @@ import type { CrashFate, PartitionShape } from "../../../src/sim/index.ts";
 
 /**
  * `crash`: a machine loses power, and its disk loses unsynced writes. `kill`: its process ends, and the journal survives. Both
- * may
- * interrupt a step. `blackout`: all machines lose power at once. `members` and `transfer` are requests of an operator, not
+ * may interrupt a step. `blackout`: all machines lose power at once. `members` and `transfer` are requests of an operator, not
  * faults.
  */
 const kinds = [

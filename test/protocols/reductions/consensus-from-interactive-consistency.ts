@@ -1,7 +1,6 @@
 /**
  * Consensus from interactive consistency. All honest nodes have the same vector, so any common rule decides the same value. This
- * one takes the majority
- * of the entries: if all honest nodes propose the same value, it wins, because they are more than half.
+ * one takes the majority of the entries: if all honest nodes propose the same value, it wins, because they are more than half.
  */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { PerNode } from "../../../src/core/per-node.ts";

@@ -1,8 +1,7 @@
 /**
  * Byzantine generals from interactive consistency: the commander's entry of the vector is its order. Byzantine generals from
- * consensus: the commander sends
- * all nodes its order, and they agree on the received order, since a traitor may send different ones. The other direction,
- * interactive consistency from the generals, is `interactive-consistency.ts` itself.
+ * consensus: the commander sends all nodes its order, and they agree on the received order, since a traitor may send different
+ * ones. The other direction, interactive consistency from the generals, is `interactive-consistency.ts` itself.
  */
 import { assemble } from "../../../src/core/assemble.ts";
 import type { PerNode } from "../../../src/core/per-node.ts";

@@ -1,9 +1,7 @@
 /**
  * The lock service of members as `join()` builds it by default, with sessions, replica and log, and with one lock: every run of
- * two and of
- * three members within bounds. The bounds cut runs off, so the verdict is never `holds`. The tests fix that no run within the
- * bounds
- * violates a property, how many states there are, and that members acquire, lose and release locks in them.
+ * two and of three members within bounds. The bounds cut runs off, so the verdict is never `holds`. The tests fix that no run
+ * within the bounds violates a property, how many states there are, and that members acquire, lose and release locks in them.
  */
 import { describe, expect, it } from "vitest";
 import type { Experiment } from "../../../src/experiment/experiment.ts";

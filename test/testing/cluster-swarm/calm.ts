@@ -1,7 +1,6 @@
 /**
  * Checks after all faults have ended: every process makes progress within a bound, other processes take over the grants of a
- * crashed
- * member or client within a bound, and no other process loses its session.
+ * crashed member or client within a bound, and no other process loses its session.
  */
 import type { Random } from "../../../src/core/random.ts";
 import { CoordinationError, type Grant, type Member } from "../../../src/index.ts";
@@ -10,16 +9,13 @@ import { isMember, type Participant } from "./participant.ts";
 
 /**
  * From the end of the last fault until all processes run, changes of members are in effect, and each has written and acquired a
- * lock.
- * A fault lasts 3 s at most, but two may follow each other on one link, so TCP resends lost data up to 6.4 s after the link
- * healed,
- * unless a new connection is dialed sooner. On top come at most a second between two dials, and an election.
+ * lock. A fault lasts 3 s at most, but two may follow each other on one link, so TCP resends lost data up to 6.4 s after the link
+ * healed, unless a new connection is dialed sooner. On top come at most a second between two dials, and an election.
  */
 const PROGRESS_MS = 8_000;
 /**
  * A member's session lasts 0.4 s, or 5 s by default, plus 5 % for drift of either clock. The leader checks every 25 or 100 ms. A
- * message
- * delay and an entry of the log come on top.
+ * message delay and an entry of the log come on top.
  */
 const MEMBER_GONE_MS = { fast: 1_000, default: 6_500 } as const;
 /** With `fast`, sessions expire in most runs. `default` is what users have. */

@@ -1,7 +1,7 @@
 /**
  * A whole cluster under random faults in one run: three, five or seven members that are added, removed, replaced, moved and
- * upgraded; clients that come and go; slow and full disks; snapshots of the log and of the cluster. Calls are
- * checked as a history, everything else while it happens.
+ * upgraded; clients that come and go; slow and full disks; snapshots of the log and of the cluster. Calls are checked as a
+ * history, everything else while it happens.
  */
 import type { Client } from "../../../src/client/client.ts";
 import { type Random, random } from "../../../src/core/random.ts";

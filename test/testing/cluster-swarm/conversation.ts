@@ -37,8 +37,7 @@ export class Conversation {
   readonly #neverSent = new Set<string>();
   /**
    * The state of its holders by founder, after each message. A state that is founded because no member of the group holds one
-   * begins
-   * with the messages that its founder held back. Others applied those messages to the previous state.
+   * begins with the messages that its founder held back. Others applied those messages to the previous state.
    */
   readonly #lines = new Map<string, string>();
   /** The first violation. */

@@ -42,8 +42,7 @@ export class Histories {
 
   /**
    * Records an operation and its result. A request that was never sent is left out. If the outcome is unknown because the caller
-   * died or timed out,
-   * it may take effect at any later time, or never.
+   * died or timed out, it may take effect at any later time, or never.
    * @returns the result of `act`
    */
   async note<T extends Value>(process: string, { kind, f, key, input }: Asked, act: () => Promise<T>): Promise<T> {

@@ -61,7 +61,7 @@ export class Watches {
       const told = new Map<number, number>();
       for (const { revision } of watched.changes) told.set(revision, (told.get(revision) ?? 0) + 1);
       for (const revision of revisions) {
-        if (revision <= watched.after || revision >= watched.last) continue; // The watch may have ended between two changes of its last revision.
+        if (revision <= watched.after || revision >= watched.last) continue; // Its last revision may be incomplete.
         const keys = all.get(revision) as Map<string, string>;
         const had = told.get(revision) ?? 0;
         if (had !== keys.size)

@@ -156,7 +156,7 @@ export class Arrivals {
     const { result } = await this.#service.submit(asked, isWanted);
     this.#untilDone(() => this.#service.submit({ type: "withdraw", ...place }, () => true)).catch(() => {}); // It is closed.
     if (result.type === "granted") return result.token;
-    throw new Error("a token of which there are enough for all was not given");
+    throw new Error("a barrier did not give a token although it has enough for all");
   }
 
   /** Its session has ended: if it still waits, it arrives in the next one. */
@@ -282,7 +282,7 @@ const mayCount = (code: CoordinationCode, message: string, cause: unknown): Coor
   new CoordinationError(
     code,
     "uncertain",
-    `${message}; but it may have been counted, and others may pass by it`,
+    `${message}; but the arrival may have been counted, so others may pass`,
     cause === undefined ? {} : { cause },
   );
 

@@ -120,7 +120,7 @@ class Awaited {
 
   refuse(): void {
     const { what, signal } = this.#call;
-    const text = `${what} was aborted before it began: nothing was done`;
+    const text = `${what} was aborted before it began: it had no effect`;
     this.fail(new CoordinationError("request-aborted", "never-sent", text, { cause: signal?.reason }));
   }
 
@@ -135,7 +135,7 @@ class Awaited {
 
   #giveUp(code: CoordinationCode, text: string, cause?: unknown): void {
     const { what, changes, why = () => "" } = this.#call;
-    const known = changes ? "it may have been done, or be done yet" : "nothing was done";
+    const known = changes ? "it may have taken effect, or may still take effect" : "it had no effect";
     const clauses = [this.#calls.why(), why(), known].filter((clause) => clause !== "");
     const message = `${what} ${text}: ${clauses.join("; ")}`;
     this.fail(new CoordinationError(code, changes ? "uncertain" : "never-sent", message, { cause }));

@@ -64,7 +64,7 @@ export class LogElection {
         "other-setting",
         unexpected(
           `the metadata of the election "${this.#options.name}"`,
-          `${shown(this.#note)}, with which this process campaigns in it already`,
+          `${shown(this.#note)}, as in the running campaign of this process`,
           note === "" ? undefined : JSON.parse(note),
         ),
       );

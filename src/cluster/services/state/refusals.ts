@@ -28,9 +28,9 @@ export function refusalOf({ code, reason }: Refusal): CoordinationError | UsageE
 export function unknownOutcome(operation?: Operation): CoordinationError {
   const why =
     operation?.type === "execute"
-      ? `the state machine "${operation.machine}" was not defined at this member, or at the one whose snapshot it was given, and so what came of it is not known here`
-      : "this member has fallen behind, and no other remembers what came of it";
-  return new CoordinationError("outcome-unknown", "uncertain", `${why}: it may have been done, once`);
+      ? `the state machine "${operation.machine}" was not defined at this member, or at the member that sent its snapshot, so its outcome is unknown here`
+      : "this member has fallen behind, and no other member remembers the outcome";
+  return new CoordinationError("outcome-unknown", "uncertain", `${why}: it may have taken effect, at most once`);
 }
 
 /** Whether the same request may succeed shortly. */

@@ -25,7 +25,7 @@ export function requireMachine(machine: AnyMachine): void {
   const stray = isObject(machine) ? ["snapshot", "restore"].find((name) => Object.hasOwn(machine, name)) : undefined;
   if (stray !== undefined) {
     const refusal = unexpected("the options of replicated()", "among init, apply", stray);
-    const why = "the state is plain data and is saved as it stands, so no function for that is taken";
+    const why = "the state is plain data and is saved directly, without such a function";
     throw new UsageError("bad-option", `${refusal}: ${why}`);
   }
   requireOptions("replicated", machine, { init: work, apply: work });
@@ -58,7 +58,7 @@ function requirePair(given: unknown): void {
   if (Array.isArray(given) && given.length === 2) return;
   const list = Array.isArray(given) ? `an array of ${given.length}` : typeof given;
   const got = given instanceof Promise ? "a promise" : list;
-  throw new UsageError("bad-value", `expected apply() to give [state, result], got ${got}`);
+  throw new UsageError("bad-value", `expected apply() to return [state, result], got ${got}`);
 }
 
 /** The initial state, as JSON. */
@@ -75,7 +75,7 @@ function givenBy(machine: AnyMachine, call: string): unknown {
     return machine.init();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new UsageError("bad-option", `${call}: expected init() to give a state, and it throws: ${why}`, {
+    throw new UsageError("bad-option", `${call}: expected init() to return a state, but it throws: ${why}`, {
       cause: error,
     });
   }
@@ -96,7 +96,7 @@ export class Machines {
     if (known !== undefined)
       throw new UsageError(
         "other-setting",
-        `expected the state machine "${name}" to be the very object that this member has been given already, got another: keep what replicated() returns, or the object`,
+        `expected the state machine "${name}" to have the same definition as before, got another object: keep the result of replicated(), or the definition`,
       );
     this.definitions[name] = definitionOf(name, machine);
     this.#given.set(name, machine);

@@ -478,4 +478,4 @@ class Asked {
 
 const notDone = (result: Refusal) => ({ revision: 0, session: 0, result });
 const refusalIn = (reply: Reply): Refusal =>
-  reply.type === "refused" ? reply : refuse("bad-operation", `an answer to something else came: ${reply.type}`);
+  reply.type === "refused" ? reply : refuse("bad-operation", `unexpected answer: ${reply.type}`);

@@ -131,7 +131,7 @@ export class SharedState implements StateApi {
       if (used !== wanted)
         throw new UsageError(
           "other-setting",
-          unexpected(`the ${option} of the channel "${name}"`, `"${used}", as it is in use here`, wanted),
+          unexpected(`the ${option} of the channel "${name}"`, `"${used}", which is in use here`, wanted),
         );
     return known.local.use<T>();
   }
@@ -211,7 +211,7 @@ export class SharedState implements StateApi {
     if (open.size >= maxInstances)
       throw new EnvironmentError(
         "too-many-instances",
-        `this member has ${maxInstances} ${what} in use, and takes no more: raise limits.maxInstances or use fewer names at a time`,
+        `this member has ${maxInstances} ${what} in use, which is the maximum: raise limits.maxInstances or use fewer names at a time`,
       );
   }
 

@@ -178,7 +178,7 @@ class Attempt implements Transaction {
 
   #requireOpen(): void {
     if (!this.#isOver && this.#within.isWanted()) return;
-    throw new UsageError("transaction-over", "expected a transaction to be used while its work runs, and it has ended");
+    throw new UsageError("transaction-over", "expected a transaction to be used before its function returns");
   }
 }
 

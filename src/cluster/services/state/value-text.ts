@@ -47,6 +47,6 @@ export function withinBounds(text: string, what: string, maxBytes: number): stri
   if (fitsBytes(text, maxBytes)) return text;
   throw new UsageError(
     "too-large",
-    `expected ${what} to take at most ${maxBytes} bytes, got ${utf8Bytes(text)}: keep it elsewhere, and share where it is to be found`,
+    `expected ${what} to take at most ${maxBytes} bytes, got ${utf8Bytes(text)}: store it elsewhere, and share a reference to it`,
   );
 }

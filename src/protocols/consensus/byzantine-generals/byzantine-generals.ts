@@ -31,20 +31,20 @@ export const roundOptions = {
   m: option(
     nullable(natural),
     null,
-    "the algorithm has m + 1 rounds and tolerates m traitors; `null`: as many as N nodes can tolerate",
+    "the number of traitors tolerated, in m + 1 rounds; `null`: as many as N nodes can tolerate",
   ),
   ties: option(
     oneOf("default", "heard"),
     "default",
-    "with oral messages, the value without a majority: a default, or the value that the node received itself",
+    "with oral messages, the value used without a majority: a default, or the value that the node received itself",
   ),
-  roundMs: positive(100, "the length of a round, longer than any message travels"),
+  roundMs: positive(100, "the length of a round; must exceed every message delay"),
 };
 
 export const generalsOptions = optionTable("generals", {
   commander: whole(0, "the node that gives the order"),
-  order: option(nullable(orderShape), "attack", "the order, as `--order`; `null`: the one in the command `order`"),
-  missing: option(orderShape, "retreat", "the order that is assumed if none arrives"),
+  order: option(nullable(orderShape), "attack", "the order, as `--order`; `null`: the order in the command `order`"),
+  missing: option(orderShape, "retreat", "the order assumed if none arrives"),
   ...roundOptions,
 });
 
@@ -82,7 +82,7 @@ export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Pro
     },
     {
       name: "IC2 validity",
-      claim: "every loyal lieutenant obeys the order that a loyal commander has sent",
+      claim: "if the commander is loyal, every loyal lieutenant obeys its order",
       when: "always",
       holds(world: World<Deciding>) {
         const ordered = world.alive.includes(commander) ? world.state(commander).ordered : null;
@@ -91,7 +91,7 @@ export function loyalty<V extends Generals>({ commander }: GeneralsOptions): Pro
     },
     {
       name: "termination",
-      claim: "when the last round is over, every loyal general has decided",
+      claim: "after the last round, every loyal general has decided",
       when: "quiescent",
       pendingTimers: ["round"],
       holds: isOver,
@@ -249,7 +249,7 @@ function requireFew(generals: number, rounds: number): void {
       "bad-option",
       unexpected(
         "generals.m",
-        `at most ${generals - 2} with ${generals} generals, below ${MAX_ROUNDS}, and with at most ${MAX_PATHS} paths (${toleratedByzantine(generals)} is all that they stand)`,
+        `at most ${generals - 2} with ${generals} generals, below ${MAX_ROUNDS}, and with at most ${MAX_PATHS} paths (${generals} generals tolerate ${toleratedByzantine(generals)})`,
         rounds - 1,
       ),
     );

@@ -29,9 +29,9 @@ const cheapPaxosOptions = optionTable(
     auxiliaries: option(
       nodeIds(MAX_MEMBERS),
       [],
-      "the auxiliary nodes; empty: the highest f of 2f + 1 nodes, and as many of 2f + 2",
+      "the auxiliary nodes; empty: the highest f of 2f + 1 or 2f + 2 nodes",
     ),
-    suspectAfter: whole(2, "how many heartbeats in a row a main node leaves unanswered before it counts as failed"),
+    suspectAfter: whole(2, "the number of consecutive unanswered heartbeats after which a main node counts as failed"),
   },
   requirePace,
 );
@@ -51,10 +51,10 @@ export function cheapPaxos(given?: Partial<CheapPaxosOptions>): Protocol<CheapPa
     command,
     shapes: { ...protocol.shapes, command: commandShapes },
     source: "Lamport & Massa, DSN 2004",
-    assumes: [...protocol.assumes, "for liveness: main nodes fail one at a time, each replaced before the next"],
+    assumes: [...protocol.assumes, "for liveness: main nodes fail one at a time, and each is replaced before the next fails"],
     costs: [
       {
-        when: "one command of a leader, and the notices that it is decided",
+        when: "one command of the leader, including decision notices",
         messages: (nodes: number) => (all.announces ? 3 : 2) * (majority(nodes) - 1),
       },
     ],

@@ -58,10 +58,10 @@ interface Wanted {
 type Asked = Wanted & { isRead: boolean };
 
 const logClientOptions = optionTable("client", {
-  retryMs: option(real, 1_000, "a command is proposed again after this time, up to twice as long; 0: never", {
+  retryMs: option(real, 1_000, "a command is proposed again after a random time between this and twice this; 0: never", {
     min: 0,
   }),
-  reads: flag(false, "whether the log serves reads itself; otherwise they are commands"),
+  reads: flag(false, "whether the log serves reads directly; otherwise reads are proposed as commands"),
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the state machine that the client uses"),
 });
 
@@ -140,7 +140,7 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
       },
       execute(state, { request, operation }, ctx) {
         if (state.queue.length >= MAX_WAITING)
-          return ctx.reply(request, { type: "refused", reason: `${MAX_WAITING} requests wait already` });
+          return ctx.reply(request, { type: "refused", reason: `expected at most ${MAX_WAITING} waiting requests: retry later` });
         state.queue.push({ operation, request });
         next(state, ctx);
       },

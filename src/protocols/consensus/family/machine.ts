@@ -135,8 +135,8 @@ interface Session {
 const machineOptions = optionTable("machine", {
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the kind of state machine"),
   snapshotEvery: whole(0, "the number of commands after which it takes a snapshot; 0: never"),
-  snapshotBytes: count(65_536, "how many bytes of a snapshot one chunk holds"),
-  repliesToAll: flag(false, "whether it also reports the results of commands of other nodes' clients"),
+  snapshotBytes: count(65_536, "the number of bytes in one chunk of a snapshot"),
+  repliesToAll: flag(false, "whether it also reports the results of commands from other nodes' clients"),
 });
 
 export type MachineOptions = OptionsOf<typeof machineOptions>;

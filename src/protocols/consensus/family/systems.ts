@@ -38,7 +38,7 @@ const contradict = (a: Application, b: Application): boolean =>
 
 const agreement = {
   name: "agreement",
-  claim: "all nodes, those that have crashed since among them, apply the same commands in the same order",
+  claim: "all nodes, including crashed ones, apply the same commands in the same order",
   when: "always",
   history: {
     empty: [] as Applied,
@@ -70,7 +70,7 @@ const agreement = {
 /** The history is the number of commands that the node's client has requested. */
 const integrity = {
   name: "integrity",
-  claim: "what a node has applied for a client, that client has asked for",
+  claim: "every command that a node applies for a client was requested by that client",
   when: "always",
   history: {
     empty: 0,
@@ -93,7 +93,7 @@ interface Acknowledged {
 
 const durability = {
   name: "durability",
-  claim: "what a client was told is applied, every node has applied that has come as far",
+  claim: "a command acknowledged to a client is applied by every node whose log has reached its index",
   when: "always",
   history: {
     empty: { sequence: 0, index: 0 } as Acknowledged,
@@ -112,7 +112,7 @@ const durability = {
 
 const termination = {
   name: "termination",
-  claim: "a command that a client has asked for is applied in the end",
+  claim: "every command that a client requests is eventually applied",
   when: "leadsTo",
   given: ({ state }: World<States>, node: NodeId): boolean => state(node).client.underWay !== null,
   holds: ({ state }: World<States>, node: NodeId): boolean => state(node).client.underWay === null,

@@ -142,7 +142,7 @@ describe("fast paxos: quorums", () => {
 
   it("rejects quorums that need not intersect before the run", () => {
     expect(() => stage(5, { fastQuorum: 3 })).toThrow(
-      "expected the fast quorum of 5 nodes to be at least 4 beside a classic one of 3, so that any two fast quorums and a classic one meet (Qc + 2·Qf > 2N), got 3",
+      "expected the fast quorum of 5 nodes to be at least 4 with a classic quorum of 3, so that any two fast quorums intersect within it (Qc + 2·Qf > 2N), got 3",
     );
   });
 });

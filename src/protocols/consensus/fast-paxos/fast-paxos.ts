@@ -281,7 +281,7 @@ const declarations: Pick<Protocol<FastPaxos>, "shapes" | "source" | "assumes" | 
   source: "Lamport, Distributed Computing 19, 2006",
   assumes: ["crash-recovery nodes with a journal", "for liveness: a classic quorum alive, reliable links"],
   properties: [agreement],
-  costs: [{ when: "one undisturbed command", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
+  costs: [{ when: "one command, no collision", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
   view: (state) => ({
     role: roles[state.coordinator.is],
     leader: state.leader,

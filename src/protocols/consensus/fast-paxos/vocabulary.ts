@@ -27,24 +27,24 @@ import { type QuorumChoice, type QuorumSizes, quorumSizes } from "../parts/quoru
 const MAX_WINDOW = 1_000;
 
 const fastPaxosOptions = optionTable("fast-paxos", {
-  quorums: option<QuorumChoice>(oneOf("majority", "equal"), "majority", "how quorums are sized; equal at all nodes"),
-  classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: as `quorums` says"),
-  fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: as `quorums` says"),
+  quorums: option<QuorumChoice>(oneOf("majority", "equal"), "majority", "how quorums are sized; must be equal at all nodes"),
+  classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: derived from `quorums`"),
+  fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: derived from `quorums`"),
   recovery: option(
     oneOf("coordinated", "uncoordinated"),
     "coordinated",
-    "how a collision ends, equal at all nodes: by the coordinator, two message delays later, or by the acceptors, one delay later",
+    "how a collision is resolved, equal at all nodes: by the coordinator in two message delays, or by the acceptors in one",
   ),
   patienceMs: positive(
     1_000,
-    "a node becomes coordinator after this time without a message from one, up to twice as long",
+    "a node becomes coordinator after a random time, between this and twice this, without a message from one",
   ),
-  heartbeatMs: positive(200, "the time between heartbeats of the coordinator"),
-  window: count(100, "how many instances may be undecided at a time", { max: MAX_WINDOW }),
-  instances: whole(0, "the log ends after this many instances: 1 is the paper's single decree; 0: it does not end"),
+  heartbeatMs: positive(200, "the coordinator's heartbeat interval"),
+  window: count(100, "the maximum number of undecided instances", { max: MAX_WINDOW }),
+  instances: whole(0, "the maximum number of instances in the log; 1: the paper's single decree; 0: unlimited"),
   maxProposals: count(
     1_000,
-    "how many commands of its own a node keeps until they are decided; further ones are dropped",
+    "the maximum number of undecided commands that a node keeps for its client; further ones are dropped",
   ),
 });
 
@@ -247,7 +247,7 @@ function* learnedBy({ upTo, log, chosen }: State): Iterable<[instance: number, v
 
 export const agreement: Property<FastPaxos> = {
   name: "agreement",
-  claim: "in no instance two nodes, those that have crashed since among them, learn different values",
+  claim: "no two nodes, including crashed ones, learn different values in the same instance",
   when: "always",
   history: {
     empty: {},

@@ -132,11 +132,11 @@ export function generalizedPaxos(given?: Partial<GeneralizedPaxosOptions>): Prot
     source: "Lamport, MSR-TR-2005-33",
     assumes: [
       "crash-recovery nodes with a journal",
-      "a relation of interference that is true of the state machine",
+      "an interference relation that is correct for the state machine",
       "for liveness: a classic quorum alive, reliable links",
     ],
     properties: [agreement(settings.interferes), checkpoints],
-    costs: [{ when: "one command that collides with none", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
+    costs: [{ when: "one command without a collision", messages: (nodes) => (nodes - 1) * (nodes + 1) }],
     view: (state) => ({
       role: roles[state.coordinator.is],
       leader: state.leader,

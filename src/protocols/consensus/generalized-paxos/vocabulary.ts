@@ -238,11 +238,11 @@ const generalizedPaxosOptions = optionTable("generalized-paxos", {
   interference: option<Relation>(
     oneOf(...relations),
     "all",
-    "which commands do not commute, equal at all nodes and true of the state machine: `by-key` for the map",
+    "which commands interfere (do not commute), equal at all nodes and correct for the state machine: `by-key` for the map",
   ),
   checkpointEvery: count(
     32,
-    "the number of commands after which the coordinator asks for a checkpoint, and histories start again",
+    "the number of commands after which the coordinator proposes a checkpoint and histories restart",
     {
       max: MAX_CHECKPOINT_EVERY,
     },
@@ -251,14 +251,14 @@ const generalizedPaxosOptions = optionTable("generalized-paxos", {
   fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: ⌈3N/4⌉"),
   patienceMs: positive(
     1_000,
-    "a node becomes coordinator after this time without a message from one, up to twice as long",
+    "a node becomes coordinator after a random time, between this and twice this, without a message from one",
   ),
-  heartbeatMs: positive(200, "the time between heartbeats of the coordinator"),
+  heartbeatMs: positive(200, "the coordinator's heartbeat interval"),
   recoverMs: positive(
     300,
-    "the coordinator recovers a command that is not decided for this time, with a higher ballot",
+    "the coordinator recovers a command with a higher ballot if it is still undecided after this time",
   ),
-  maxPending: count(1_000, "how many commands an acceptor keeps until it may append them; further ones are dropped"),
+  maxPending: count(1_000, "the maximum number of commands that an acceptor keeps before it can append them; further ones are dropped"),
 });
 
 export type GeneralizedPaxosOptions = OptionsOf<typeof generalizedPaxosOptions>;
@@ -356,7 +356,7 @@ const ordersOf = ({ nodes, history }: Pick<World<object>, "nodes" | "history">):
 
 export const agreement = (interferes: Interferes): Property<GeneralizedPaxos> => ({
   name: "agreement",
-  claim: "all nodes, those that have crashed since among them, learn the commands that interfere in the same order",
+  claim: "all nodes, including crashed ones, learn interfering commands in the same order",
   when: "always",
   history: { empty: nothing, after: (told, event) => after(told as Told, event) },
   holds: (world) => allAgree(ordersOf(world), interferes),
@@ -364,7 +364,7 @@ export const agreement = (interferes: Interferes): Property<GeneralizedPaxos> =>
 
 export const checkpoints: Property<GeneralizedPaxos> = {
   name: "checkpoints",
-  claim: "nodes that are past the same checkpoint have learnt as many commands before it",
+  claim: "all nodes past a checkpoint learned the same number of commands before it",
   when: "always",
   holds({ alive, state }) {
     const bases = new Map<number, number>();
@@ -385,7 +385,7 @@ type Acknowledged = { readonly sequence: number; readonly index: number };
 export const clientOrders: readonly Property<never>[] = [
   {
     name: "agreement",
-    claim: "all nodes, those that have crashed since among them, learn the commands on each key in the same order",
+    claim: "all nodes, including crashed ones, learn the commands on each key in the same order",
     when: "always",
     history: {
       empty: nothing,
@@ -395,7 +395,7 @@ export const clientOrders: readonly Property<never>[] = [
   },
   {
     name: "durability",
-    claim: "what a client was told is applied, every node has applied that is past the checkpoint after it",
+    claim: "a command acknowledged to a client is applied by every node that is past the next checkpoint",
     when: "always",
     history: {
       empty: { sequence: 0, index: 0 },

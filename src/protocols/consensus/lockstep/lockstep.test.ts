@@ -218,41 +218,41 @@ describe("nothing else is a proof", () => {
   const bound = commitment(2, 1, hashOf(right));
 
   it.each<[string, Proof, string]>([
-    ["a right reveal", { type: "wrong-reveal", commitment: bound, opening: right }, "is what had been committed to"],
+    ["a right reveal", { type: "wrong-reveal", commitment: bound, opening: right }, "matches its commitment"],
     [
       "a reveal of another turn",
       { type: "wrong-reveal", commitment: bound, opening: opening(2, 2, "rock") },
-      "not of the same player and turn",
+      "not from the same player and turn",
     ],
-    ["one commitment twice", { type: "equivocation", one: bound, other: bound }, "are one"],
+    ["one commitment twice", { type: "equivocation", one: bound, other: bound }, "are identical"],
     [
       "commitments of two turns",
       { type: "equivocation", one: bound, other: commitment(2, 2, "h") },
-      "not of the same player and turn",
+      "not from the same player and turn",
     ],
     ["its own commitment, opened", { type: "replay", commitment: bound, opening: right }, "is the player's own"],
-    ["another's reveal", { type: "replay", commitment: bound, opening: opening(1, 1, "paper") }, "is not that of"],
-    ["one complaint of three", { type: "silence", complaints: [complaint(0)] }, "1 of 3 players complain, not 2"],
-    ["a complaint twice", { type: "silence", complaints: [complaint(0), complaint(0)] }, "1 of 3 players"],
-    ["its own complaint", { type: "silence", complaints: [complaint(0), complaint(2)] }, "1 of 3 players"],
-    ["no complaint", { type: "silence", complaints: [] }, "nobody complains"],
+    ["another's reveal", { type: "replay", commitment: bound, opening: opening(1, 1, "paper") }, "does not match the revealed action"],
+    ["one complaint of three", { type: "silence", complaints: [complaint(0)] }, "expected complaints from at least 2 of 3 players, got 1"],
+    ["a complaint twice", { type: "silence", complaints: [complaint(0), complaint(0)] }, "of 3 players, got 1"],
+    ["its own complaint", { type: "silence", complaints: [complaint(0), complaint(2)] }, "of 3 players, got 1"],
+    ["no complaint", { type: "silence", complaints: [] }, "the proof contains no complaints"],
     [
       "complaints about two turns",
       { type: "silence", complaints: [complaint(0), complaint(1, 2, 2)] },
-      "not about the same",
+      "not about the same player, turn and message",
     ],
-    ["complaints about a stranger", { type: "silence", complaints: [complaint(0, 9), complaint(1, 9)] }, "no player"],
+    ["complaints about a stranger", { type: "silence", complaints: [complaint(0, 9), complaint(1, 9)] }, "not a player"],
     [
       "a forged signature",
       { type: "wrong-reveal", commitment: bound, opening: { ...opening(1, 1, "rock"), by: 2 } },
-      "player 2 has not signed it",
+      "the statement is not signed by player 2",
     ],
     [
       "another game",
       { type: "equivocation", one: bound, other: sign(as(2), commitmentShape, { game: "x", turn: 1, hash: "" }) },
-      'of the game "x"',
+      'belongs to the game "x"',
     ],
-    ["a stranger", { type: "equivocation", one: commitment(9, 1, "a"), other: commitment(9, 1, "b") }, "is no player"],
+    ["a stranger", { type: "equivocation", one: commitment(9, 1, "a"), other: commitment(9, 1, "b") }, "is not a player"],
   ])("%s", (_what, proof, why) => {
     const verdict = verdictOn(proof, table);
     expect(verdict.culprit).toBeNull();

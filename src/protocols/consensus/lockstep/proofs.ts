@@ -43,39 +43,39 @@ export function verdictOn(proof: Proof, table: Table): Verdict {
       const { commitment, opening } = proof;
       const { by } = commitment;
       if (by !== opening.by || commitment.value.turn !== opening.value.turn)
-        return nothing("the commitment and what was revealed are not of the same player and turn");
-      if (hashOf(opening) === commitment.value.hash) return nothing("what was revealed is what had been committed to");
-      return { culprit: by, why: `player ${by} revealed in turn ${opening.value.turn} what it had not committed to` };
+        return nothing("the commitment and the revealed action are not from the same player and turn");
+      if (hashOf(opening) === commitment.value.hash) return nothing("the revealed action matches its commitment");
+      return { culprit: by, why: `player ${by} revealed an action in turn ${opening.value.turn} that does not match its commitment` };
     }
     case "equivocation": {
       const { one, other } = proof;
       if (one.by !== other.by || one.value.turn !== other.value.turn)
-        return nothing("the two commitments are not of the same player and turn");
-      if (one.value.hash === other.value.hash) return nothing("the two commitments are one");
-      return { culprit: one.by, why: `player ${one.by} has committed to two actions in turn ${one.value.turn}` };
+        return nothing("the two commitments are not from the same player and turn");
+      if (one.value.hash === other.value.hash) return nothing("the two commitments are identical");
+      return { culprit: one.by, why: `player ${one.by} committed to two actions in turn ${one.value.turn}` };
     }
     case "replay": {
       const { commitment, opening } = proof;
       const { by, value } = commitment;
-      if (hashOf(opening) !== value.hash) return nothing("the commitment is not that of what was revealed");
+      if (hashOf(opening) !== value.hash) return nothing("the commitment does not match the revealed action");
       if (by === opening.by && value.turn === opening.value.turn) return nothing("the commitment is the player's own");
       return {
         culprit: by,
-        why: `player ${by} used in turn ${value.turn} the commitment of player ${opening.by} in turn ${opening.value.turn}`,
+        why: `player ${by} reused in turn ${value.turn} the commitment of player ${opening.by} from turn ${opening.value.turn}`,
       };
     }
     case "silence": {
       const [first, ...others] = proof.complaints;
-      if (first === undefined) return nothing("nobody complains");
+      if (first === undefined) return nothing("the proof contains no complaints");
       const { player, turn, due } = first.value;
       if (others.some(({ value }) => value.player !== player || value.turn !== turn || value.due !== due))
-        return nothing("the complaints are not about the same");
+        return nothing("the complaints are not about the same player, turn and message");
       const witnesses = new Set(proof.complaints.map(({ by }) => by).filter((by) => by !== player)).size;
       const needed = majority(table.players.length);
-      if (witnesses < needed) return nothing(`${witnesses} of ${table.players.length} players complain, not ${needed}`);
+      if (witnesses < needed) return nothing(`expected complaints from at least ${needed} of ${table.players.length} players, got ${witnesses}`);
       return {
         culprit: player,
-        why: `${witnesses} players did not have the ${due} of player ${player} in turn ${turn}`,
+        why: `${witnesses} players did not receive the ${due} of player ${player} in turn ${turn}`,
       };
     }
   }
@@ -88,7 +88,7 @@ function doubtAbout(proof: Proof, table: Table): string | null {
       return strange(proof.one, commitmentShape, table) ?? strange(proof.other, commitmentShape, table);
     case "silence": {
       const stray = proof.complaints.find(({ value }) => !table.players.includes(value.player));
-      if (stray !== undefined) return `node ${stray.value.player} is no player`;
+      if (stray !== undefined) return `node ${stray.value.player} is not a player`;
       return proof.complaints.map((each) => strange(each, complaintShape, table)).find((why) => why !== null) ?? null;
     }
     default:
@@ -102,9 +102,9 @@ export function strange<T extends { game: string }>(
   shape: Shape<Signed<T>>,
   { game, players, signatures }: Table,
 ): string | null {
-  if (!players.includes(statement.by)) return `node ${statement.by} is no player`;
-  if (statement.value.game !== game) return `it is of the game ${JSON.stringify(statement.value.game)}`;
-  return isGenuine({ signatures }, shape, statement) ? null : `player ${statement.by} has not signed it`;
+  if (!players.includes(statement.by)) return `node ${statement.by} is not a player`;
+  if (statement.value.game !== game) return `the statement belongs to the game ${JSON.stringify(statement.value.game)}`;
+  return isGenuine({ signatures }, shape, statement) ? null : `the statement is not signed by player ${statement.by}`;
 }
 
 // Players that cheat, one for each way to cheat: for tests and demonstrations. They sign for themselves only. Their
@@ -210,7 +210,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
   return [
     {
       name: "no look-ahead",
-      claim: "once a player has revealed its action, no other action can be committed to before anybody",
+      claim: "once a player has revealed its action, no other player accepts commitments different from the ones it holds",
       when: "always",
       holds: ({ alive, state }: World<State>) =>
         alive.every((node) => {
@@ -221,7 +221,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "agreement",
-      claim: "players that settle a turn have the same actions",
+      claim: "all players that settle a turn have the same actions for it",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<State>) => {
@@ -241,7 +241,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "deadlines",
-      claim: "nobody settles a turn twice, or after it has given it up",
+      claim: "no player settles a turn twice, or after it has given the turn up",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<State>) =>
@@ -249,14 +249,14 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "accuracy",
-      claim: "no honest player that is up is convicted",
+      claim: "no honest live player is convicted",
       when: "always",
       holds: ({ alive, state }: World<State>) =>
         alive.every((node) => alive.every((other: NodeId) => state(node).convicted[other] === undefined)),
     },
     {
       name: "accountability",
-      claim: "play stops only with a proof, or with a complaint that somebody has signed",
+      claim: "the game stops only with a proof or a signed complaint",
       when: "quiescent",
       pendingTimers: ["due"],
       holds: ({ alive, state }: World<State>) =>
@@ -267,7 +267,7 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
     },
     {
       name: "termination",
-      claim: "every turn that a player has begun is settled or given up",
+      claim: "every turn that a player has begun is eventually settled or given up",
       when: "quiescent",
       pendingTimers: ["due"],
       holds: ({ alive, state }: World<State>) => alive.every((node) => ["waiting", "over"].includes(state(node).phase)),
@@ -281,12 +281,12 @@ export const declarations = (options: LockstepOptions): Pick<Protocol<Lockstep>,
   shapes,
   source: "Baughman & Levine, INFOCOM 2001, §4",
   assumes: [
-    "players that play begin each turn together",
-    "what is due arrives within half of its deadline, if need be when it is asked for again",
+    "active players begin each turn together",
+    "every expected message arrives within half of its deadline, retries included",
     "unforgeable signatures",
-    options.echoes ? "a minority of liars" : "nobody commits to two actions; where a minority may lie, echoes",
+    options.echoes ? "at most a minority of Byzantine players" : "no player commits to two actions; if a minority may be Byzantine, echoes",
   ],
   properties: lockstepProperties(options),
-  costs: [{ when: "a turn", messages: (nodes) => (options.echoes ? 3 : 2) * nodes * (nodes - 1) }],
+  costs: [{ when: "one turn", messages: (nodes) => (options.echoes ? 3 : 2) * nodes * (nodes - 1) }],
   view: ({ phase, turn }) => ({ role: phase, term: turn }),
 });

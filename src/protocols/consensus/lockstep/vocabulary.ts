@@ -152,16 +152,16 @@ export const isBefore = (one: { turn: number; due: Phase }, other: { turn: numbe
 const MAX_MOVES = 100;
 
 export const lockstepOptions = optionTable("lockstep", {
-  game: option(text(MAX_GAME_BYTES), "game", "the name of the game; commitments of one game are of no use in another"),
-  echoes: flag(false, "whether players send each other the commitments that they have before they reveal"),
-  resends: whole(9, "how often a missing message is asked for before the player counts as late"),
+  game: option(text(MAX_GAME_BYTES), "game", "the name of the game; commitments are valid only in their game"),
+  echoes: flag(false, "whether players exchange the commitments they have received before they reveal"),
+  resends: whole(9, "how often a missing message is requested before the player counts as late"),
   resendMs: positive(100, "the time between two such requests"),
   moves: option(
     list(text(MAX_ACTION_BYTES), MAX_MOVES),
     [],
-    "the actions to choose from at the start of each turn; empty: commands bring actions",
+    "the actions to choose from at the start of each turn; empty: actions come from commands",
   ),
-  turns: whole(1_000_000, "how many turns the game has"),
+  turns: whole(1_000_000, "the number of turns in the game"),
 });
 
 export type LockstepOptions = OptionsOf<typeof lockstepOptions>;

@@ -74,7 +74,7 @@ export const declarations = ({ reads, announces, tail }: Settings): Pick<Protoco
   assumes: [
     "crash-recovery nodes with a journal",
     ...(reads === "lease" ? ["for reads: clocks within the margin, no pauses"] : []),
-    "for liveness: a majority alive, reliable links and bounded delay in the end",
+    "for liveness: a majority alive; eventually reliable links and bounded delay",
   ],
   properties: [
     oneValuePerSlot,
@@ -85,7 +85,7 @@ export const declarations = ({ reads, announces, tail }: Settings): Pick<Protoco
   ],
   costs: [
     {
-      when: announces ? "one command of a leader, and the notices that it is decided" : "one command of a leader",
+      when: announces ? "one command of the leader, including decision notices" : "one command of the leader",
       messages: (nodes) => (announces ? 3 : 2) * (nodes - 1),
     },
   ],
@@ -119,7 +119,7 @@ function roleOf(state: State, self: NodeId): string {
 
 const oneValuePerSlot: Property<MultiPaxos> = {
   name: "one value per slot",
-  claim: "what a node has decided last, every node that has decided that slot has decided",
+  claim: "the value that a node decided last is the value of every node that has decided that slot",
   when: "always",
   holds({ alive, state }) {
     return alive.every((node) => {
@@ -142,7 +142,7 @@ function isSameValue(a: Value, b: Value): boolean {
 
 const promisesKept: Property<MultiPaxos> = {
   name: "promises are kept",
-  claim: "nobody has accepted anything above what it has promised, unless it knows it to be decided",
+  claim: "no node has accepted a ballot above the one it has promised, unless it knows that the slot is decided",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -154,7 +154,7 @@ const promisesKept: Property<MultiPaxos> = {
 
 const configurationsAgree: Property<MultiPaxos> = {
   name: "configurations",
-  claim: "nodes that have decided a slot agree on the members of the slots that follow from it, in snapshots as well",
+  claim: "nodes that have decided a slot agree on the members of the slots that it determines, in snapshots as well",
   when: "always",
   holds({ alive, state }) {
     const learners = alive.filter((node) => !isAuxiliary(state(node), node)); // An auxiliary drops slots without learning them.
@@ -184,8 +184,8 @@ function areSame(a: readonly Configuration[], b: readonly Configuration[]): bool
 const linearizableReads = (byLease: boolean): Property<MultiPaxos> => ({
   name: "linearizable reads",
   claim: byLease
-    ? "a leader that may answer a read by its lease knows all that is decided, and no read that waits for a round has an index below a slot that was decided under an earlier ballot"
-    : "no read that waits for a round has an index below a slot that was decided under an earlier ballot",
+    ? "a leader that may answer a read under its lease knows every decided slot, and no read that waits for a round has an index below a slot decided under an earlier ballot"
+    : "no read that waits for a round has an index below a slot decided under an earlier ballot",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -206,7 +206,7 @@ function lastUnder({ log, decided }: State, ballot: Ballot): number {
 
 const oneLease: Property<MultiPaxos> = {
   name: "one lease at a time",
-  claim: "no two nodes may serve reads by their lease, if clocks keep to the margin and nobody is paused",
+  claim: "no two nodes may serve reads under a lease at the same time, if clocks stay within the margin and no node is paused",
   when: "always",
   holds: (world) => holdersOf(world).length <= 1,
 };

@@ -21,26 +21,26 @@ import { type Command, MAX_MEMBERS, type Members, type ReplicatedLog } from "../
 /** The options shared with Cheap Paxos. */
 export const paceOptions = {
   ...leaseOptions(400, 100),
-  answerMs: positive(60, "a candidate asks again after this time, up to twice as long"),
-  minBackOffMs: positive(10, "the least random wait before a node becomes a candidate"),
+  answerMs: positive(60, "a candidate retries after a random time between this and twice this"),
+  minBackOffMs: positive(10, "the shortest random wait before a node becomes a candidate"),
   maxBackOffMs: positive(150, "the longest random wait before a node becomes a candidate"),
   window: count(
     16,
-    "how many slots beyond the decided ones may be proposed, and how many slots later a new membership takes effect",
+    "how many slots beyond the decided ones may be proposed; a new membership takes effect that many slots later",
   ),
-  keep: whole(64, "how many decided slots are kept behind a snapshot, for nodes that lag a little"),
+  keep: whole(64, "how many decided slots before a snapshot are kept, for nodes that lag a little"),
   maxWaiting: count(
     1_000,
-    "how many commands and reads wait at a node; further ones are dropped, and the client asks again",
+    "the maximum number of commands and reads that wait at a node; further ones are dropped, and the client retries",
   ),
   reads: option(
     oneOf("confirmed", "lease"),
     "confirmed",
-    "a leader asks a majority before each read, or relies on its lease and so on clocks",
+    "a leader confirms its leadership with a majority before each read, or relies on its lease and therefore on clocks",
   ),
   announces: flag(
     true,
-    "whether a decision is sent at once if no further proposal would carry it, or with the next heartbeat",
+    "whether a decision is sent at once if no later proposal carries it; otherwise it waits for the next heartbeat",
   ),
 };
 
@@ -57,8 +57,8 @@ const multiPaxosOptions = optionTable(
   "multi-paxos",
   {
     ...paceOptions,
-    voters: option(nodeIds(MAX_MEMBERS), [], "the nodes that vote at first; empty: all that are not learners"),
-    learners: option(nodeIds(MAX_MEMBERS), [], "the nodes that learn decisions and do not vote at first"),
+    voters: option(nodeIds(MAX_MEMBERS), [], "the initial voters; empty: all nodes that are not learners"),
+    learners: option(nodeIds(MAX_MEMBERS), [], "the initial learners, which learn decisions but do not vote"),
   },
   requirePace,
 );

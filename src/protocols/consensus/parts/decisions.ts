@@ -15,14 +15,14 @@ export const decisionProperties = <V extends Deciding>(): Property<V>[] =>
   [
     {
       name: "agreement",
-      claim: "no two nodes decide differently, crashed ones included",
+      claim: "no two nodes decide differently, including crashed ones",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<object>) => new Set(nodes.flatMap((node) => of<Decisions>(node))).size <= 1,
     },
     {
       name: "integrity",
-      claim: "a node decides once, over crashes too",
+      claim: "a node decides at most once, even across crashes",
       when: "always",
       history,
       holds: ({ nodes, history: of }: World<object>) => nodes.every((node) => of<Decisions>(node).length <= 1),

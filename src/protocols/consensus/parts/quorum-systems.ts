@@ -42,12 +42,12 @@ export function isQuorum(quorums: Quorums, members: readonly NodeId[], those: re
 
 /** @returns why these members lack a quorum, or which two do not intersect; null if the system is valid. */
 export function quorumsProblem(quorums: Quorums, members: readonly NodeId[]): string | null {
-  if (!isQuorum(quorums, members, members)) return `all of ${members.join(", ")} together are no quorum`;
+  if (!isQuorum(quorums, members, members)) return `all nodes together (${members.join(", ")}) do not form a quorum`;
   if (quorums.type === "weighted") {
     const total = weightOf(quorums, members);
     return 2 * quorums.threshold > total
       ? null
-      : `the threshold ${quorums.threshold} is not more than half of ${total}`;
+      : `expected the threshold to be more than half of ${total}, got ${quorums.threshold}`;
   }
   if (quorums.type !== "sets") return null;
   for (const set of quorums.sets) {
@@ -106,11 +106,11 @@ export function requireQuorums(nodes: number, { classic, fast }: QuorumSizes): Q
   for (const [name, size] of Object.entries({ classic, fast }))
     if (size > nodes) refuse(`the ${name} quorum of ${nodes} nodes`, `at most ${nodes}`, size);
   if (2 * classic <= nodes)
-    refuse(`the classic quorum of ${nodes} nodes`, "more than half, so that any two meet (2·Qc > N)", classic);
+    refuse(`the classic quorum of ${nodes} nodes`, "more than half, so that any two intersect (2·Qc > N)", classic);
   if (classic + 2 * fast <= 2 * nodes) {
     const least = Math.floor(nodes - classic / 2) + 1;
-    const why = "so that any two fast quorums and a classic one meet (Qc + 2·Qf > 2N)";
-    refuse(`the fast quorum of ${nodes} nodes`, `at least ${least} beside a classic one of ${classic}, ${why}`, fast);
+    const why = "so that any two fast quorums intersect within it (Qc + 2·Qf > 2N)";
+    refuse(`the fast quorum of ${nodes} nodes`, `at least ${least} with a classic quorum of ${classic}, ${why}`, fast);
   }
   return { classic, fast };
 }

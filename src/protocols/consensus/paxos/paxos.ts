@@ -113,17 +113,17 @@ const nodes = nullable(list(natural, 1_000));
 const paxosOptions = optionTable("paxos", {
   patienceMs: positive(
     1_000,
-    "a proposer tries again with a higher ballot after this time without a quorum, up to twice as long",
+    "without a quorum, a proposer retries with a higher ballot after a random time between this and twice this",
   ),
-  minBackOffMs: positive(10, "the least random wait of a proposer after a nack"),
+  minBackOffMs: positive(10, "the shortest random wait of a proposer after a nack"),
   maxBackOffMs: positive(
     200,
-    "the longest random wait of a proposer after a nack, so that duelling proposers miss each other",
+    "the longest random wait of a proposer after a nack, which separates dueling proposers",
   ),
-  backsOff: flag(true, "whether it waits; otherwise two proposers may refuse each other forever"),
+  backsOff: flag(true, "whether a proposer waits after a nack; otherwise two proposers may preempt each other forever"),
   learnMs: positive(
     2_000,
-    "an acceptor proposes an accepted value itself if it has not learned the decision after this time; a proposer that has decided first reminds the others after it",
+    "an acceptor that has not learned the decision after this time proposes its accepted value; a proposer that has decided reminds the others after this time",
   ),
   proposers: option(nodes, null, "the nodes that propose; `null`: all"),
   acceptors: option(nodes, null, "the nodes that accept; `null`: all"),
@@ -132,7 +132,7 @@ const paxosOptions = optionTable("paxos", {
   acceptorsTell: option(
     oneOf("learners", "proposer"),
     "learners",
-    "where acceptors send their votes: to every learner, or to the proposer, which then informs the learners as the distinguished one",
+    "where acceptors send their votes: to every learner, or only to the proposer, which informs the learners (distinguished learner)",
   ),
 });
 
@@ -146,10 +146,10 @@ function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
     if (named === null) continue;
     const stray = named.find((node) => !members.includes(node));
     if (stray !== undefined || named.length === 0)
-      throw new UsageError("bad-option", unexpected(`paxos.${role}`, `some of the nodes ${members.join(", ")}`, named));
+      throw new UsageError("bad-option", unexpected(`paxos.${role}`, `one or more of the nodes ${members.join(", ")}`, named));
   }
   const problem = quorumsProblem(options.quorums, options.acceptors ?? members);
-  if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to meet: ${problem}`);
+  if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to intersect: ${problem}`);
 }
 
 // Which nodes propose, accept and learn, and which sets of answers form a quorum.
@@ -176,7 +176,7 @@ const properties: readonly Property<Paxos>[] = [
   ...decisionProperties<Paxos>(),
   {
     name: "termination",
-    claim: "a node that has proposed has decided in the end",
+    claim: "every node that proposes eventually decides",
     when: "leadsTo",
     given: ({ state }, node) => state(node).proposer.is !== "idle",
     holds: ({ state }, node) => state(node).proposer.is === "idle",
@@ -226,9 +226,9 @@ const replay: Protocol<Paxos>["replay"] = {
   },
 };
 
-const undisturbed = { when: "one undisturbed proposal", messages: (nodes: number) => (nodes - 1) * (nodes + 3) };
+const undisturbed = { when: "one uncontended proposal", messages: (nodes: number) => (nodes - 1) * (nodes + 3) };
 const tellingTheLearners = {
-  when: "one undisturbed proposal, learners told",
+  when: "one uncontended proposal, learners notified",
   messages: (nodes: number) => 5 * (nodes - 1),
 };
 

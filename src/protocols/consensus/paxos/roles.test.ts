@@ -74,18 +74,18 @@ describe("paxos: roles and quorums", () => {
           ],
         },
       },
-      "expected paxos.quorums to meet: {0, 1} and {2, 3} have no node in common",
+      "expected paxos.quorums to intersect: {0, 1} and {2, 3} have no node in common",
     ],
     [
       { quorums: { type: "weighted", weights: {}, threshold: 2 } },
-      "expected paxos.quorums to meet: the threshold 2 is not more than half of 4",
+      "expected paxos.quorums to intersect: expected the threshold to be more than half of 4, got 2",
     ],
     [
       { quorums: { type: "grid", columns: 3 } },
-      "expected paxos.quorums to meet: all of 0, 1, 2, 3 together are no quorum",
+      "expected paxos.quorums to intersect: all nodes together (0, 1, 2, 3) do not form a quorum",
     ],
-    [{ acceptors: [] }, "expected paxos.acceptors to be some of the nodes 0, 1, 2, 3, got []"],
-    [{ learners: [7] }, "expected paxos.learners to be some of the nodes 0, 1, 2, 3, got [7]"],
+    [{ acceptors: [] }, "expected paxos.acceptors to be one or more of the nodes 0, 1, 2, 3, got []"],
+    [{ learners: [7] }, "expected paxos.learners to be one or more of the nodes 0, 1, 2, 3, got [7]"],
   ])("rejects %j before the run", (options, sentence) => {
     expect(() => stage(4, options)).toThrow(sentence);
   });

@@ -130,14 +130,14 @@ const declarations: Declarations = {
   },
   source: "Castro & Liskov, OSDI 1999",
   assumes: [
-    "at most f of N ≥ 3f + 1 replicas are faulty, in whatever way; crash-recovery of the others, with a journal",
-    "signatures that nobody can forge, and digests without collisions",
-    "for liveness: delays do not grow for ever as fast as the time-outs",
+    "at most f of N ≥ 3f + 1 replicas are Byzantine; the others are crash-recovery nodes with a journal",
+    "unforgeable signatures and collision-free digests",
+    "for liveness: message delays eventually grow more slowly than the timeouts",
   ],
   costs: [
-    { when: "one batch, between replicas", messages: (n) => 2 * n * (n - 1) },
-    { when: "with the request of a client that is apart, and its replies", messages: (n) => 2 * n * (n - 1) + 1 + n },
-    { when: "a checkpoint, every K batches", messages: (n) => n * (n - 1) },
+    { when: "one batch, replicas only", messages: (n) => 2 * n * (n - 1) },
+    { when: "one batch, with the request and replies of a separate client", messages: (n) => 2 * n * (n - 1) + 1 + n },
+    { when: "one checkpoint, every K batches", messages: (n) => n * (n - 1) },
   ],
   view: (state, self) => ({
     role: roleOf(state, self),

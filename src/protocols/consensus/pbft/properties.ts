@@ -87,7 +87,7 @@ const isVouchedFor = (state: State, sequence: number, proof: readonly Signed<Che
 const certified: Property<Pbft> = {
   name: "prepared certificates",
   claim:
-    "what a correct replica has prepared 2f backups have agreed to, and it is one batch for each sequence number and view",
+    "every batch prepared at a correct replica is agreed to by 2f backups, and there is one batch per sequence number and view",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
@@ -113,7 +113,7 @@ const isBacked = (state: State, { view, stable, proof, prepared }: ViewChange): 
 
 const viewChanges: Property<Pbft> = {
   name: "view changes",
-  claim: "a correct replica accepts a view change only with certificates for all that it contains",
+  claim: "a correct replica accepts a view change only with certificates for its entire content",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) =>
@@ -151,7 +151,7 @@ function isFollowed(state: State, { view, viewChanges, prePrepares }: NewView): 
 
 const newViews: Property<Pbft> = {
   name: "new views",
-  claim: "a correct replica begins a view with the assignments that follow from 2f + 1 view changes, and no others",
+  claim: "a correct replica begins a view with exactly the assignments that follow from 2f + 1 view changes",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) => {
@@ -172,7 +172,7 @@ function committedIn(state: State, { committed, commits }: Slot): number | null 
 /** Compares certificates, not pre-prepares: a Byzantine primary can assign one number twice. */
 const carriedOver: Property<Pbft> = {
   name: "committed batches",
-  claim: "what 2f + 1 replicas have committed, correct replicas prepare at that sequence number in every later view",
+  claim: "in every later view, correct replicas prepare at each sequence number the batch that 2f + 1 replicas have committed there",
   when: "always",
   holds({ alive, state }: World<State>) {
     const committed = new Map<number, Assignment>();
@@ -193,7 +193,7 @@ const carriedOver: Property<Pbft> = {
 /** Other replicas hold the vote of a correct replica in its current view unchanged. */
 const votes: Property<Pbft> = {
   name: "votes",
-  claim: "a vote that a correct replica keeps of another correct one is a vote that the other has cast",
+  claim: "every vote that a correct replica stores from another correct replica was cast by that replica",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) =>
@@ -213,7 +213,7 @@ const votes: Property<Pbft> = {
 
 const totalOrder: Property<Pbft> = {
   name: "total order",
-  claim: "no two correct replicas execute different commands in the same place",
+  claim: "no two correct replicas execute different commands at the same position",
   when: "always",
   history: told,
   holds({ nodes, history }) {
@@ -229,7 +229,7 @@ const totalOrder: Property<Pbft> = {
 
 const executedOnce: Property<Pbft> = {
   name: "executed once",
-  claim: "a correct replica executes a command once",
+  claim: "a correct replica executes each command at most once",
   when: "always",
   history: told,
   holds: ({ nodes, history }) => nodes.every((node) => !history<Told>(node).isTwice),
@@ -237,7 +237,7 @@ const executedOnce: Property<Pbft> = {
 
 const stableCheckpoints: Property<Pbft> = {
   name: "stable checkpoints",
-  claim: "what is stable at a correct replica 2f + 1 vouch for, and it is one state for each sequence number",
+  claim: "every checkpoint stable at a correct replica is certified by 2f + 1 replicas, and there is one state per sequence number",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);
@@ -256,7 +256,7 @@ const stableCheckpoints: Property<Pbft> = {
 
 const watermarks = ({ window }: PbftOptions): Property<Pbft> => ({
   name: "watermarks",
-  claim: "a correct replica knows of no sequence number outside its window",
+  claim: "a correct replica stores no sequence number outside its window",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node) => {

@@ -19,32 +19,32 @@ export const INDICES = 1_024;
 export const pbftOptions = optionTable(
   "pbft",
   {
-    clients: whole(0, "how many nodes, those with the highest ids, are clients only; the others are replicas"),
+    clients: whole(0, "how many of the nodes with the highest ids are only clients; the others are replicas"),
     viewChangeMs: positive(
       500,
-      "how long a backup waits for a request to be executed (§4.4); doubled by each view change, and halved after eight stable checkpoints",
+      "how long a backup waits for a request to be executed before it starts a view change (§4.4); doubled by each view change, halved after eight stable checkpoints",
     ),
     maxViewChangeMs: positive(8_000, "the longest such wait"),
     retransmitMs: option(
       real,
       300,
-      "a client that has no answer after this time asks all replicas (§4.1); doubled each time, and halved after eight answers in time; 0: on command only",
+      "a client without a reply after this time sends its request to all replicas (§4.1); doubled each time, halved after eight replies in time; 0: on command only",
     ),
     statusMs: option(
       real,
       150,
-      "a replica that is waiting reports its state this often, to get what it lacks; lengthened as `viewChangeMs` is; 0: never",
+      "how often a waiting replica reports its state to get missing messages; lengthened together with `viewChangeMs`; 0: never",
     ),
-    checkpointEvery: count(16, "a checkpoint is taken after this many batches (§4.3, K)"),
+    checkpointEvery: count(16, "the number of batches between checkpoints (§4.3, K)"),
     window: count(
       32,
-      "how far the high watermark is above the stable checkpoint (§4.3, L); a multiple of `checkpointEvery`",
+      "the distance from the stable checkpoint to the high watermark (§4.3, L); a multiple of `checkpointEvery`",
     ),
-    maxBatch: count(64, "how many requests a batch holds", { max: INDICES }),
-    maxBatchChars: count(131_072, "how many characters a batch holds"),
-    maxInFlight: count(4, "how many batches are under way at a time, all except the first of them full"),
-    maxChunkChars: count(65_536, "how many characters of a state one message holds", { max: MAX_CHUNK_CHARS }),
-    lastView: whole(0, "the last view that is started, so that explorations end; 0: there is none"),
+    maxBatch: count(64, "the maximum number of requests in a batch", { max: INDICES }),
+    maxBatchChars: count(131_072, "the maximum number of characters in a batch"),
+    maxInFlight: count(4, "the maximum number of batches in progress; all except the first are full"),
+    maxChunkChars: count(65_536, "the maximum number of characters of state in one message", { max: MAX_CHUNK_CHARS }),
+    lastView: whole(0, "the last view to start, so that explorations end; 0: unlimited"),
   },
   ({ checkpointEvery, window, viewChangeMs, maxViewChangeMs }, refuse) => {
     if (window % checkpointEvery !== 0 || window < 2 * checkpointEvery || window > MAX_WINDOW)

@@ -84,14 +84,14 @@ export const declarations: Declarations = {
   source: "Ongaro & Ousterhout, USENIX ATC 2014; Ongaro's thesis, Stanford 2014",
   assumes: [
     "crash-recovery nodes with a journal",
-    "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+    "for liveness: a majority alive and connected to a common leader; eventually reliable links and bounded delay",
     "for lease reads: clocks within the margin, no pauses",
   ],
   properties,
   costs: [
-    { when: "a batch of entries", messages: (n) => 2 * (n - 1) },
-    { when: "an election, with its pre-vote and the first entry of the term", messages: (n) => 6 * (n - 1) },
-    { when: "a read", messages: (n) => 2 * (n - 1) },
+    { when: "one batch of entries", messages: (n) => 2 * (n - 1) },
+    { when: "one election, with its pre-vote and the first entry of the term", messages: (n) => 6 * (n - 1) },
+    { when: "one read", messages: (n) => 2 * (n - 1) },
     { when: "a round of heartbeats", messages: (n) => 2 * (n - 1) },
   ],
   view: (state, self) => ({

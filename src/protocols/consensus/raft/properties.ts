@@ -89,7 +89,7 @@ const isSameList = (a: readonly NodeId[] | null, b: readonly NodeId[] | null): b
 const logTerms: Property<Raft> = {
   name: "terms of a log",
   claim:
-    "terms never decrease along a log, none is later than the term of its node, and a snapshot has the term of the last entry in it",
+    "terms never decrease along a log, no term exceeds the current term of its node, and a snapshot has the term of its last entry",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -110,7 +110,7 @@ const knowsTermOf = ({ log, commitIndex }: State, { index, term }: State["snapsh
 const configurations: Property<Raft> = {
   name: "configurations",
   claim:
-    "a node uses the last configuration in its log or, without one, its snapshot's; and nodes that have committed an index agree on the configuration there",
+    "a node uses the last configuration in its log or, without one, in its snapshot; nodes that have committed an index agree on the configuration there",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((a) => {
@@ -136,7 +136,7 @@ function configurationIn({ log, snapshot }: State, index: number): Configuration
 
 const uncommitted: Property<Raft> = {
   name: "uncommitted characters",
-  claim: "a leader counts the characters of all entries that are not committed, and of no others",
+  claim: "a leader counts exactly the characters of its uncommitted entries",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -174,7 +174,7 @@ const told = {
 
 const leaderCompleteness: Property<Raft> = {
   name: "leader completeness",
-  claim: "what is committed in a term is in the logs of the leaders of all later terms",
+  claim: "every entry committed in a term is in the logs of the leaders of all later terms",
   when: "always",
   history: told,
   holds: ({ alive, nodes, state, history }) =>
@@ -224,7 +224,7 @@ const toldIndex = ({ committed }: Told, term = Number.POSITIVE_INFINITY): number
 const linearizableReads: Property<Raft> = {
   name: "linearizable reads",
   claim:
-    "a leader that may answer a read by its lease knows all that is committed, and no read that waits for a round has an index below an entry that was committed in an earlier term",
+    "a leader that may answer a read under its lease knows every committed entry, and no read that waits for a round has an index below an entry committed in an earlier term",
   when: "always",
   history: told,
   holds: ({ alive, nodes, state, history }) =>
@@ -245,7 +245,7 @@ const linearizableReads: Property<Raft> = {
 
 const leadership: Property<Raft> = {
   name: "leadership",
-  claim: "in the end one node leads, and all voters that are alive follow it, if they are a quorum",
+  claim: "eventually one node leads and all live voters follow it, if they form a quorum",
   when: "eventually",
   holds(world) {
     const { alive, state } = world;
@@ -268,7 +268,7 @@ function newestOf({ alive, state }: World<State>): State | null {
 /** Holds with `catchUpRounds`. */
 const caughtUp: Property<Raft> = {
   name: "catch-up",
-  claim: "who is to be a voter has, when the change begins, all that its leader had when it began to lead",
+  claim: "when a membership change begins, every new voter has all entries that the leader had when it was elected",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -283,7 +283,7 @@ const caughtUp: Property<Raft> = {
 /** Holds with `handOverBeats`. */
 const priority = ({ priorities }: RaftOptions): Property<Raft> => ({
   name: "priority",
-  claim: "in the end no voter that is alive stands before the leader in `priorities`",
+  claim: "eventually no live voter has a smaller `behind` than the leader",
   when: "eventually",
   holds(world) {
     const { alive, state } = world;

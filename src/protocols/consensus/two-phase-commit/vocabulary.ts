@@ -119,10 +119,10 @@ export const isSame = (a: Transaction, b: Transaction): boolean =>
 export const isBefore = (a: Transaction, b: Transaction): boolean => a.number < b.number;
 
 export const twoPhaseCommitOptions = optionTable("two-phase-commit", {
-  votesMs: positive(500, "a coordinator that lacks votes after this time aborts"),
-  acknowledgementsMs: positive(500, "the time after which it repeats a commit, until all nodes have acknowledged it"),
+  votesMs: positive(500, "a coordinator aborts if it lacks votes after this time"),
+  acknowledgementsMs: positive(500, "the time after which a coordinator resends a commit, until all nodes have acknowledged it"),
   decisionMs: positive(1_000, "the time after which a participant in doubt asks for the decision"),
-  isCooperative: flag(false, "whether it asks all nodes, and not the coordinator alone (cooperative termination)"),
+  isCooperative: flag(false, "whether a participant in doubt asks all nodes instead of only the coordinator (cooperative termination)"),
 });
 
 export type TwoPhaseCommitOptions = OptionsOf<typeof twoPhaseCommitOptions>;
@@ -191,7 +191,7 @@ const isWaiting = ({ coordinator, parts }: State): boolean =>
 
 export const atomicity: Property<TwoPhaseCommit> = {
   name: "atomicity",
-  claim: "no two nodes decide differently about a transaction, crashed ones included",
+  claim: "no two nodes, including crashed ones, decide differently about a transaction",
   when: "always",
   history,
   holds: (world) => [...decisionsIn(world).values()].every((decisions) => new Set(decisions).size <= 1),
@@ -225,7 +225,7 @@ const memory: Property<TwoPhaseCommit> = {
 
 const decisionProperty: Property<TwoPhaseCommit> = {
   name: "decision",
-  claim: "a participant that voted yes on a transaction finally decides that transaction",
+  claim: "a participant that voted yes on a transaction eventually decides it",
   when: "leadsTo",
   history: votes,
   given: (world, node) => undecidedOf(world, node).length > 0,
@@ -236,7 +236,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
   atomicity,
   {
     name: "integrity",
-    claim: "a node decides once about a transaction",
+    claim: "a node decides each transaction at most once",
     when: "always",
     history,
     holds: ({ nodes, history }) =>
@@ -246,7 +246,7 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
   memory,
   {
     name: "termination",
-    claim: "a node that takes part in a transaction finally knows what was decided",
+    claim: "every participant in a transaction eventually learns the decision",
     when: "leadsTo",
     given: ({ state }, node) => isWaiting(state(node)),
     holds: ({ state }, node) => !isWaiting(state(node)),
@@ -256,11 +256,11 @@ const properties: readonly Property<TwoPhaseCommit>[] = [
 
 export const declarations: Pick<Protocol<TwoPhaseCommit>, "source" | "assumes" | "properties" | "costs" | "view"> = {
   source: "Gray 1978; Mohan & Lindsay, PODC 1983",
-  assumes: ["crash-recovery nodes with a journal", "for liveness: crashed nodes come back, reliable links"],
+  assumes: ["crash-recovery nodes with a journal", "for liveness: crashed nodes recover, reliable links"],
   properties,
   costs: [
-    { when: "a commit, with its acknowledgements", messages: (nodes) => 4 * (nodes - 1) },
-    { when: "a commit, until everybody knows", messages: (nodes) => 3 * (nodes - 1) },
+    { when: "one commit, with its acknowledgements", messages: (nodes) => 4 * (nodes - 1) },
+    { when: "one commit, until all nodes know", messages: (nodes) => 3 * (nodes - 1) },
   ],
   view: ({ coordinator, parts, number }) => ({
     role:

@@ -38,8 +38,8 @@ export type Bully = {
 
 /** T = 180 ms: generous on one network segment, and short enough for a failover in well under a second. */
 export const delayOptions = {
-  maxDelayMs: positive(60, "T_max, the longest time that a message travels"),
-  processMs: positive(60, "T_process, the longest time that a node takes to handle a message"),
+  maxDelayMs: positive(60, "T_max, the maximum message delay"),
+  processMs: positive(60, "T_process, the maximum time that a node takes to handle a message"),
 };
 
 const bullyOptions = optionTable("bully", delayOptions);

@@ -250,7 +250,7 @@ export function extendedBully(given?: Partial<ExtendedBullyOptions>): Protocol<E
     assumes: ["crash-recovery nodes", "reliable links", "bounded delay: T = 2·T_max + T_process exceeds a round trip"],
     properties: bullyProperties<ExtendedBully>(["answer", "coordinator", "rank"], {
       of: (world) => highestStanding(world, ranked),
-      words: "the highest alive node that stands",
+      words: "the alive candidate with the highest rank",
     }),
     costs: bullyCosts,
     view: (state, self) => ({ role: roleOf(state, self), leader: state.leader }),

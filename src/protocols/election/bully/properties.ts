@@ -25,7 +25,7 @@ export function bullyProperties<V extends Electing>(
   return [
     {
       name: "E1 safety",
-      claim: `at rest, nobody follows an alive node other than ${highest.words}`,
+      claim: `when idle, no node follows an alive node other than ${highest.words}`,
       when: "quiescent",
       pendingTimers,
       holds: (world) =>
@@ -36,13 +36,13 @@ export function bullyProperties<V extends Electing>(
     },
     {
       name: "E1 eventually",
-      claim: `in the end, every alive node that took part in an election follows ${highest.words}`,
+      claim: `eventually, every alive node that took part in an election follows ${highest.words}`,
       when: "eventually",
       holds: (world) => states(world).every(({ leader }) => leader === highest.of(world)),
     },
     {
       name: "E2 liveness",
-      claim: "at rest, every alive node that took part in an election knows a leader, if any node may lead",
+      claim: "when idle, every alive node that took part in an election knows a leader, if any node may lead",
       when: "quiescent",
       pendingTimers,
       holds: (world) => highest.of(world) === null || states(world).every(({ leader }) => leader !== null),
@@ -61,8 +61,8 @@ export const isElecting = ({ phase }: Pick<State, "phase">): boolean =>
   phase === "campaigning" || phase === "deferring";
 
 export const bullyCosts = [
-  { when: "the second-highest notices the crash of the highest", messages: (nodes: number) => nodes - 2 },
-  { when: "the lowest calls, the highest has crashed", messages: (nodes: number) => nodes * nodes - nodes - 1 },
+  { when: "the second-highest node detects the crash of the highest", messages: (nodes: number) => nodes - 2 },
+  { when: "the lowest node starts the election after the highest crashed", messages: (nodes: number) => nodes * nodes - nodes - 1 },
 ];
 
 export function bullyRole({ phase, leader }: State, self: NodeId): string {

@@ -90,7 +90,7 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
     },
     shapes: { message: { election: { id: natural }, elected: { id: natural } }, command: { call: {} } },
     source: "Chang & Roberts, CACM 1979; Coulouris et al. §15.3",
-    assumes: ["no crashes", "reliable FIFO links", "everybody has the same ring"],
+    assumes: ["no crashes", "reliable FIFO links", "all nodes have the same ring"],
     properties,
     costs: changRobertsCosts,
     view: ({ part, elected }, self) => ({
@@ -101,16 +101,16 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
 }
 
 export const changRobertsCosts = [
-  { when: "the highest calls", messages: (nodes: number) => 2 * nodes },
-  { when: "the node after the highest calls", messages: (nodes: number) => 3 * nodes - 1 },
-  { when: "all call, ids descend clockwise", messages: (nodes: number) => (nodes * (nodes + 1)) / 2 + nodes },
-  { when: "all call, ids ascend clockwise", messages: (nodes: number) => 3 * nodes - 1 },
+  { when: "the highest node starts the election", messages: (nodes: number) => 2 * nodes },
+  { when: "the node after the highest starts the election", messages: (nodes: number) => 3 * nodes - 1 },
+  { when: "all nodes start an election, ids descend clockwise", messages: (nodes: number) => (nodes * (nodes + 1)) / 2 + nodes },
+  { when: "all nodes start an election, ids ascend clockwise", messages: (nodes: number) => 3 * nodes - 1 },
 ];
 
 export const changRobertsLiveness: Property<ChangRoberts>[] = [
   {
     name: "E2 liveness",
-    claim: "at rest nobody is a participant, and everybody has elected somebody unless nobody has",
+    claim: "when idle, no node is a participant, and either every node or no node has elected a leader",
     when: "quiescent",
     holds({ alive, state }) {
       const knowing = alive.filter((node) => state(node).elected !== null).length;
@@ -120,7 +120,7 @@ export const changRobertsLiveness: Property<ChangRoberts>[] = [
   },
   {
     name: "E2 termination",
-    claim: "every participant has elected somebody in the end",
+    claim: "every participant eventually elects a leader",
     when: "leadsTo",
     given: ({ state }, node) => state(node).part === "participant",
     holds: ({ state }, node) => state(node).part === "non-participant",
@@ -130,7 +130,7 @@ export const changRobertsLiveness: Property<ChangRoberts>[] = [
 const properties: Property<ChangRoberts>[] = [
   {
     name: "E1 safety",
-    claim: "a node that has elected somebody has elected the highest",
+    claim: "a node that has elected a leader has elected the highest node",
     when: "always",
     holds: ({ nodes, alive, state }) =>
       alive.every((node) => state(node).elected === null || state(node).elected === nodes.at(-1)),

@@ -198,7 +198,7 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
       },
     },
     source: "Chang & Roberts, CACM 1979; Coulouris et al. §15.3",
-    assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
+    assumes: ["no crashes during an election", "reliable links", "all nodes have the same ring"],
     properties,
     costs: [
       ...changRobertsCosts,
@@ -212,7 +212,7 @@ export function extendedChangRoberts(given?: Partial<ExtendedChangRobertsOptions
 const properties: Property<ExtendedChangRoberts>[] = [
   {
     name: "E1 safety",
-    claim: "a node that has elected an alive node has elected the one that ranked highest of those alive",
+    claim: "a node that follows an alive node follows the alive node with the highest rank",
     when: "always",
     holds(world) {
       let known: State | null = null; // Most nodes know the same result.
@@ -227,7 +227,7 @@ const properties: Property<ExtendedChangRoberts>[] = [
   },
   {
     name: "E1 eventually",
-    claim: "in the end, every alive node that took part in an election follows the one that ranked highest of those",
+    claim: "eventually, every alive node that took part in an election follows the one with the highest rank among them",
     when: "eventually",
     holds({ alive, state }) {
       const part = alive.filter((node) => state(node).round > 0);

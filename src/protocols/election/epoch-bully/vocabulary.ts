@@ -135,16 +135,16 @@ export const epochBullyOptions = optionTable(
     ...leaseOptions(400, 100),
     answerMs: positive(
       60,
-      "the time of a round trip at first; a node that gets too few answers in time doubles it, up to `leaseMs`",
+      "the initial round-trip time; a node that gets too few answers in time doubles it, up to `leaseMs`",
     ),
-    minBackOffMs: positive(10, "the least random wait before a node calls an election"),
-    maxBackOffMs: positive(80, "the longest random wait before a node calls an election"),
+    minBackOffMs: positive(10, "the shortest random wait before a node starts an election"),
+    maxBackOffMs: positive(80, "the longest random wait before a node starts an election"),
     ranks: ranksOption,
     preVote: flag(
       true,
-      "whether a node first asks if a majority would vote for it; without, two messages fewer for each peer, but a node that cannot reach a majority raises epochs",
+      "whether a node first asks whether a majority would vote for it; without the pre-vote, each election saves two messages per peer, but a node that cannot reach a majority raises epochs",
     ),
-    takesOver: flag(true, "whether a higher node takes over from a working leader, as in the book"),
+    takesOver: flag(true, "whether a higher node takes over from a working leader, as in the textbook"),
     stands: flag(true, "whether nodes become candidates when they start"),
   },
   (options, refuse) => {
@@ -205,11 +205,11 @@ export const declarations = (takesOver: boolean): Declarations => ({
   assumes: [
     "crash-recovery nodes with a journal",
     "for one leader at a time: clocks within the margin, no pauses",
-    "for liveness: a majority alive, reliable links and bounded delay in the end",
+    "for liveness: a majority alive; eventually reliable links and bounded delay",
   ],
   properties: [oneLeaderPerEpoch, epochsGrow, oneLeaderAtATime, agreement, ...(takesOver ? [preference] : [])],
   costs: [
-    { when: "one undisturbed election", messages: (nodes) => 6 * (nodes - 1) },
+    { when: "one uncontended election", messages: (nodes) => 6 * (nodes - 1) },
     { when: "one round of renewals", messages: (nodes) => 2 * (nodes - 1) },
   ],
   view: (state, self) => ({ role: roleOf(state), leader: leaderOf(state, self), term: state.promised.epoch }),
@@ -230,7 +230,7 @@ function roleOf({ phase, isCandidate }: State): string {
 
 const oneLeaderPerEpoch: Property<EpochBully> = {
   name: "one leader per epoch",
-  claim: "nobody leads, has led or is known to have led an epoch that another leads",
+  claim: "no two nodes lead, have led or are known to have led the same epoch",
   when: "always",
   holds({ alive, state }) {
     const leaders = new Map<number, NodeId>();
@@ -246,21 +246,21 @@ const oneLeaderPerEpoch: Property<EpochBully> = {
 
 const epochsGrow: Property<EpochBully> = {
   name: "epochs grow",
-  claim: "nobody knows of a leader of an epoch above the one that it has promised last",
+  claim: "no node knows a leader of an epoch above the last one it promised",
   when: "always",
   holds: ({ alive, state }) => alive.every((node) => (state(node).term?.epoch ?? 0) <= state(node).promised.epoch),
 };
 
 const oneLeaderAtATime: Property<EpochBully> = {
   name: "one leader at a time",
-  claim: "no two nodes lead, whatever the delays, if clocks keep to the margin and nobody is paused",
+  claim: "no two nodes lead at the same time, regardless of delays, if clocks stay within the margin and no node is paused",
   when: "always",
   holds: (world) => leadersOf(world).length <= 1,
 };
 
 const agreement: Property<EpochBully> = {
   name: "E2 liveness",
-  claim: "in the end one node leads and all alive follow it, if a majority is alive and somebody stands",
+  claim: "eventually one node leads and all live nodes follow it, if a majority is alive and at least one node is a candidate",
   when: "eventually",
   holds(world) {
     const { alive, state } = world;
@@ -273,7 +273,7 @@ const agreement: Property<EpochBully> = {
 
 const preference: Property<EpochBully> = {
   name: "E1 preference",
-  claim: "in the end nobody that stands outranks the leader",
+  claim: "eventually no candidate outranks the leader",
   when: "eventually",
   holds: (world) =>
     leadersOf(world).every((leader) => {

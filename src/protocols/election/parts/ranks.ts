@@ -15,7 +15,7 @@ const ranksShape: Shape<readonly Ranked[]> = list(rankedShape, 1_000);
 export const ranksOption = option(
   ranksShape,
   [],
-  "the rank of each node whose rank is not its id; ties are broken by id",
+  "the ranks of nodes whose rank differs from their id; ties are broken by id",
 );
 
 export const outranks = (a: Ranked, b: Ranked): boolean => a.rank > b.rank || (a.rank === b.rank && a.node > b.node);

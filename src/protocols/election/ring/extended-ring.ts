@@ -295,19 +295,19 @@ const assumes = [
   "crash-recovery nodes",
   "reliable links",
   "bounded delay: T = 2·T_max + T_process exceeds a round trip",
-  "everybody has the same ring",
+  "all nodes have the same ring",
 ];
 
 const costs: Cost[] = [
-  { when: "one calls, without receipts", messages: (nodes) => 2 * nodes },
-  { when: "two call at once, without receipts", messages: (nodes) => 4 * nodes },
-  { when: "the leader resigns, without receipts", messages: (nodes) => 2 * nodes },
+  { when: "one election, receipts not counted", messages: (nodes) => 2 * nodes },
+  { when: "two concurrent elections, receipts not counted", messages: (nodes) => 4 * nodes },
+  { when: "the leader resigns, receipts not counted", messages: (nodes) => 2 * nodes },
 ];
 
 const properties: Property<ExtendedRing>[] = [
   {
     name: "E1 safety",
-    claim: "at rest, nobody follows an alive node other than the one that ranked highest of those alive",
+    claim: "when idle, no node follows an alive node other than the one with the highest rank",
     when: "quiescent",
     pendingTimers: ["receipt", "lap"],
     holds({ alive, state }) {
@@ -321,7 +321,7 @@ const properties: Property<ExtendedRing>[] = [
   {
     name: "E1 eventually",
     claim:
-      "in the end, every alive node that took part in an election follows the one that ranked highest of those alive",
+      "eventually, every alive node that took part in an election follows the alive node with the highest rank",
     when: "eventually",
     holds({ alive, state }) {
       const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })))?.node;
@@ -330,7 +330,7 @@ const properties: Property<ExtendedRing>[] = [
   },
   {
     name: "E2 liveness",
-    claim: "at rest, every alive node that took part in an election knows a leader",
+    claim: "when idle, every alive node that took part in an election knows a leader",
     when: "quiescent",
     pendingTimers: ["receipt", "lap"],
     holds: ({ alive, state }) => alive.every((node) => state(node).phase === "new" || state(node).leader !== null),

@@ -114,11 +114,11 @@ export function ring(given?: Partial<RingOptions>): Protocol<Ring> {
       command: { call: {}, suspect: { node: natural }, restore: { node: natural } },
     },
     source: "Tanenbaum & van Steen, Distributed Systems, §6.5.1",
-    assumes: ["no crashes during an election", "reliable links", "everybody has the same ring"],
+    assumes: ["no crashes during an election", "reliable links", "all nodes have the same ring"],
     properties,
     costs: [
-      { when: "one calls", messages: (nodes) => (nodes === 1 ? 0 : 2 * nodes) },
-      { when: "two call at once", messages: (nodes) => 4 * nodes },
+      { when: "one election", messages: (nodes) => (nodes === 1 ? 0 : 2 * nodes) },
+      { when: "two concurrent elections", messages: (nodes) => 4 * nodes },
     ],
     view: ({ phase, leader }, self) => ({
       role: phase !== "idle" || leader === null ? phase : leader === self ? "leader" : "follower",
@@ -132,14 +132,14 @@ const isElecting = ({ phase }: State): boolean => phase !== "idle";
 const properties: Property<Ring>[] = [
   {
     name: "E1 safety",
-    claim: "at rest, a node that knows a leader knows the highest alive node",
+    claim: "when idle, every node that knows a leader knows the highest alive node",
     when: "quiescent",
     holds: ({ alive, state }) =>
       alive.every((node) => state(node).leader === null || state(node).leader === alive.at(-1)),
   },
   {
     name: "E2 liveness",
-    claim: "at rest no election goes on, and everybody knows a leader unless nobody does",
+    claim: "when idle, no election is in progress, and either every node or no node knows a leader",
     when: "quiescent",
     holds({ alive, state }) {
       const knowing = alive.filter((node) => state(node).leader !== null).length;

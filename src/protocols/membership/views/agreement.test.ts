@@ -42,7 +42,7 @@ describe("views", () => {
     sim.run(5_000);
     expect(viewsOf(sim)).toEqual(["0: "]);
     for (const node of [0, 1]) expect(said(sim, node)).toEqual(["stalled"]);
-    expect(sim.verdict().map(({ property }) => property)).toEqual(["the group is whoever would be in it"]);
+    expect(sim.verdict().map(({ property }) => property)).toEqual(["the group is the nodes that want to be in it"]);
     sim.start(2);
     sim.run(8_000);
     expect(viewsOf(sim)).toEqual(["1: 0.1 1.1 2.1"]);

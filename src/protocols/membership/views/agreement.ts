@@ -115,12 +115,12 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
   source: "Birman & Joseph, SOSP 1987; Lamport, Paxos Made Simple, 2001",
   assumes: [
     "crash-recovery nodes with a journal",
-    "for liveness: a majority alive that can reach each other, in the end with round trips below roundMs",
+    "for liveness: a connected majority alive, with round trips eventually below roundMs",
   ],
   properties: [
     {
       name: "agreement on views",
-      claim: "no two nodes know different views by one number",
+      claim: "no two nodes know different views with the same number",
       when: "always",
       holds: ({ alive, state }) => {
         const known = new Map<number, string>();
@@ -133,8 +133,8 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
       },
     },
     {
-      name: "nobody is in the group unasked",
-      claim: "no view has a life of a node that has not begun",
+      name: "no node is added without its request",
+      claim: "no view contains an incarnation of a node that has not started",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node) =>
@@ -144,8 +144,8 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
         ),
     },
     {
-      name: "the group is whoever would be in it",
-      claim: "in the end all alive nodes that want to be in the group are in the same view, and nobody else is",
+      name: "the group is the nodes that want to be in it",
+      claim: "eventually all alive nodes that want to be in the group, and no others, are in the same view",
       when: "eventually",
       holds: (world) => {
         const { alive, state } = world;
@@ -158,14 +158,14 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
       },
     },
     {
-      name: "nobody stays silent",
-      claim: "a node that has been silenced for a change of the view comes to speak again, in the group or out of it",
+      name: "no node stays silent",
+      claim: "a node that stops sending for a view change eventually sends again, inside or outside the group",
       when: "leadsTo",
       given: ({ state }, node) => state(node).isBlocked,
       holds: ({ state }, node) => !state(node).isBlocked,
     },
   ],
-  costs: [{ when: "a change in which all answer and nobody lacks a message", messages: (nodes) => 5 * (nodes - 1) }],
+  costs: [{ when: "one view change in which all members answer and no message is missing", messages: (nodes) => 5 * (nodes - 1) }],
   view: (state, self) => ({
     role: !isInside(state, self) ? "outside" : state.isBlocked ? "changing" : "inside",
     term: state.view.number,

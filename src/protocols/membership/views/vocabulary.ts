@@ -9,7 +9,7 @@ export const viewsOptions = optionTable(
   {
     gatherMs: positive(
       20,
-      "how long the lowest node waits for further reasons to change the view, so that several make one change",
+      "how long the lowest node collects reasons for a view change, so that several lead to one change",
     ),
     firstGatherMs: positive(
       200,
@@ -17,17 +17,17 @@ export const viewsOptions = optionTable(
     ),
     roundMs: positive(
       1_000,
-      "the time of a step of a round; a node that has not answered is asked again after half of it, and is left out of the next round",
+      "the duration of a step of a round; the request is resent after half of it to nodes that have not answered, and they are left out of the next round",
     ),
-    backOffMs: positive(50, "the wait after a failed round, doubled with each"),
+    backOffMs: positive(50, "the wait after a failed round, doubled with each failure"),
     maxBackOffMs: positive(2_000, "the longest such wait"),
     remindMs: option(
       real,
       1_000,
-      "the time between two announcements of the view by the lowest member; 0: none, if no message is lost while links work",
+      "the interval at which the lowest member announces the view; 0: never, if working links lose no messages",
       { min: 0 },
     ),
-    joins: flag(true, "whether nodes ask to join the group when they start"),
+    joins: flag(true, "whether nodes request to join the group when they start"),
   },
   ({ backOffMs, maxBackOffMs }, refuse) => {
     if (maxBackOffMs < backOffMs) refuse("maxBackOffMs", `a number >= backOffMs, which is ${backOffMs}`);

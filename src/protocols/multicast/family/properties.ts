@@ -95,7 +95,7 @@ const wentOn = ({ since, view: last }: State, view: number): boolean => since > 
 export const fifoOrder: Property<MulticastWorkload> = {
   name: "C4 FIFO order",
   claim:
-    "a node that has delivered a message had delivered before it whatever its sender had sent to that group before; with views, since this node is in the group, and unless those that knew of it were ejected",
+    "a node delivers a message only after all messages that its sender sent to that group before; with views, only those sent since the node joined, except messages known only to expelled nodes",
   when: "always",
   holds: keeps((earlier, later) => senderOf(earlier) === senderOf(later) && groupOf(earlier) === groupOf(later)),
 };
@@ -103,7 +103,7 @@ export const fifoOrder: Property<MulticastWorkload> = {
 export const happenedBeforeOrder: Property<MulticastWorkload> = {
   name: "C5 happened-before order",
   claim:
-    "a node that has delivered a message had delivered before it whatever its sender had sent or delivered before; with views, since this node is in the group, and unless those that knew of it were ejected",
+    "a node delivers a message only after all messages that its sender sent or delivered before; with views, only those sent since the node joined, except messages known only to expelled nodes",
   when: "always",
   holds: keeps(() => true),
 };
@@ -111,7 +111,7 @@ export const happenedBeforeOrder: Property<MulticastWorkload> = {
 export const totalOrder: Property<MulticastWorkload> = {
   name: "C6 total order",
   claim:
-    "if anybody delivers one message before another, every node that delivers the other has delivered the one before; with views, in those that both are in or have gone through",
+    "if a node delivers one message before another, every node that delivers the second has delivered the first before it; with views, in the views that both nodes are in or completed",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node, i) => alive.slice(i + 1).every((other) => isSameOrder(state(node), state(other)))),
@@ -156,7 +156,7 @@ const everySent = settles();
 export const integrity: Property<MulticastWorkload> = {
   name: "integrity",
   claim:
-    "nobody delivers a message twice, or one that its sender has not sent, as far as it knows of its earlier lives",
+    "no node delivers a message twice or a message that its sender did not send, as far as the sender remembers its earlier incarnations",
   when: "always",
   holds: ({ alive, state }) => {
     const isSent = ({ name, view }: Letter): boolean => {
@@ -180,7 +180,7 @@ const everyOwn = settles();
 
 export const validity: Property<MulticastWorkload> = eventually(
   "validity",
-  "a node that has sent a message delivers it then or later; with views, unless it is ejected",
+  "a node eventually delivers every message that it sends; with views, unless it is expelled",
   ({ state }, node) => {
     const { sent, excused, delivered, view, since } = state(node);
     if (view > 0 && since === 0) return true; // Outside: messages sent now wait until the node is admitted.
@@ -192,7 +192,7 @@ export const validity: Property<MulticastWorkload> = eventually(
 
 export const agreement: Property<MulticastWorkload> = eventually(
   "agreement",
-  "what anybody delivers who does not crash, everybody delivers then or later who is in the group; with views, who is in the same view",
+  "a message delivered by a live node is eventually delivered by every live node in the group; with views, by every node in the same view",
   ({ alive, state }, node) => {
     const one = state(node);
     const names = namesOf(one);
@@ -216,7 +216,7 @@ type Passed = Extract<MulticastWorkload["event"], { type: "passed" }>;
 export const virtualSynchrony: Property<MulticastWorkload> = {
   name: "virtual synchrony",
   claim:
-    "all who have gone from one view to the next, also those that have crashed since, have delivered the same messages in it",
+    "all nodes that went from one view to the next, including crashed ones, delivered the same messages in it",
   when: "always",
   history: {
     empty: [] as readonly Passed[],

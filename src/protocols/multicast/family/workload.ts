@@ -54,11 +54,11 @@ export const pastOf = ({ past }: Letter): string[] => (past === "" ? [] : past.s
 const MAX_GROUPS = 1_000;
 
 const workloadOptions = optionTable("workload", {
-  pauseMs: positive(5, "the time between two messages of one sender"),
+  pauseMs: positive(5, "the time between two messages from one sender"),
   groups: option(
     list(list(natural, MAX_MEMBERS), MAX_GROUPS),
     [],
-    "the members of each group, if there are several: a node in several groups sends to one after the other",
+    "the members of each group if there are several; a node in several groups sends to them in turn",
   ),
 });
 

@@ -51,7 +51,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
   return [
     {
       name: "integrity",
-      claim: "nobody has delivered more of a member's messages than it has sent",
+      claim: "no node has delivered more messages from a member than the member has sent",
       when: "always",
       holds: (world) =>
         everyPair<P>(world, (a, sender) => (a.streams[sender.me]?.delivered ?? 0) <= receivedOf(sender, sender.me)),
@@ -68,7 +68,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
     },
     eventually(
       "agreement",
-      "then or later, everybody in a view has delivered what anybody in it has received, and lacks nothing it knows of",
+      "eventually, every member of a view delivers every message that any member has received, and lacks no message that it knows of",
       ({ alive, state }, node) => {
         const one: State<P> = state(node);
         return (
@@ -88,7 +88,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
     {
       name: "bounded buffers",
       claim:
-        "nobody keeps more than a window of anybody's messages, and no more wait than may; while the group changes, twice what may be in the window and wait",
+        "no node keeps more than one window of messages per sender, or more waiting messages than allowed; twice as many during a view change",
       when: "always",
       holds: ({ alive, state }) =>
         alive.every((node: NodeId) => {
@@ -102,7 +102,7 @@ function properties<P>({ sessions, ...bounds }: IpMulticastOptions): Property<Ip
       ? [
           eventually<IpMulticast<P>>(
             "stability",
-            "nobody keeps anything for ever, unless the group is about to change: all come to know that all have it",
+            "no node keeps a message forever, unless the group is about to change: all nodes eventually know that it is stable",
             ({ state }, node) => {
               const { phase, streams }: State<P> = state(node);
               return phase !== "open" || streams.every(({ kept }) => kept.length === 0);
@@ -124,11 +124,11 @@ function declarations<P>(
 ): Pick<Protocol<IpMulticast<P>>, "source" | "assumes" | "properties" | "costs" | "view"> {
   return {
     source: "Coulouris et al. §15.4.2; Floyd et al., IEEE/ACM ToN 1997",
-    assumes: ["no crashes, or views beside it", "datagrams may be lost, doubled and overtaken, but not for ever"],
+    assumes: ["no crashes, or an additional view protocol", "datagrams may be lost, duplicated and reordered, but not forever"],
     properties: properties(options),
     costs: [
       { when: "one multicast", messages: (nodes) => nodes - 1 },
-      { when: "everybody's acknowledgement, after a pause", messages: (nodes) => (nodes - 1) ** 2 },
+      { when: "the acknowledgements of all members, after a pause", messages: (nodes) => (nodes - 1) ** 2 },
     ],
     view(state) {
       const { phase, waiting, view } = state;

@@ -57,7 +57,7 @@ export function viewChanges<P>(sessions: Sessions<P>, repairs: Repairs<P>) {
       if (!isCutOf(state, cut))
         throw new InvariantViolation(
           "not-the-cut",
-          `expected to have received ${cut.join()} of ${state.members.join()} and to have delivered no more before view ${view}, got ${receivedVector(state).join()}`,
+          `expected to have received exactly the messages up to ${cut.join()} from the members ${state.members.join()} before view ${view}, got ${receivedVector(state).join()}`,
         );
       for (const [sender, last] of cut.entries()) deliverUpTo(state, sender, last, ctx);
     }

@@ -10,42 +10,42 @@ export const ipMulticastOptions = optionTable(
     begin: option(
       oneOf("inside", "outside"),
       "inside",
-      "`inside`: all nodes are the group, forever; `outside`: there is no group until `change` brings the first view",
+      "`inside`: all nodes form the group permanently; `outside`: there is no group until the command `change` installs the first view",
     ),
     inOrder: flag(
       true,
-      "whether a message waits for earlier ones of its sender; otherwise it is delivered on arrival, once and everywhere, in no order; views need the order",
+      "whether a message waits for earlier messages from its sender; otherwise each message is delivered once, on arrival, in any order; required with views",
     ),
-    sessions: flag(true, "whether nodes report unasked which messages they have received, and which are not stable"),
+    sessions: flag(true, "whether nodes periodically report which messages they have received and which are not stable"),
     nackMs: positive(
       5,
-      "the least time, up to twice as long, that a missing message may just be late before a node asks for it",
+      "the minimum time before a node requests a missing message, randomized up to twice as long",
     ),
     repairMs: positive(
       25,
-      "the least time, up to twice as long, before a node that is not the sender repairs a loss; more than a round trip",
+      "the minimum time before a node other than the sender repairs a loss, randomized up to twice as long; must exceed a round trip",
     ),
-    repeatMs: positive(50, "the time after which a missing message is asked for again, doubled each time"),
-    maxRepeatMs: positive(1_000, "the longest such time"),
-    ackMs: positive(10, "the time after which a receipt is acknowledged, unless a message carries it"),
-    ackEvery: count(16, "the number of messages after which receipts are acknowledged"),
+    repeatMs: positive(50, "the time after which a missing message is requested again, doubled each time"),
+    maxRepeatMs: positive(1_000, "the maximum of that time"),
+    ackMs: positive(10, "the time after which a received message is acknowledged, unless another message carries the acknowledgement"),
+    ackEvery: count(16, "the number of received messages after which an acknowledgement is sent"),
     promptAcks: flag(
       false,
-      "whether a message of a sender without others under way, which may wait for it, is acknowledged at once",
+      "whether a message is acknowledged at once if its sender has no others in flight and may be waiting for it",
     ),
     sessionMs: positive(100, "the time after which messages that are not stable are reported, doubled each time"),
-    maxSessionMs: positive(1_000, "the longest such time"),
+    maxSessionMs: positive(1_000, "the maximum of that time"),
     maxRepeats: option(
       nullable(natural),
       null,
-      "how often in a row that is repeated without progress; `null`: as long as the group stays the same",
+      "the maximum number of consecutive reports without progress; `null`: unlimited until the group changes",
     ),
     windowMessages: count(256, "how many of its own messages a node multicasts before the first of them is stable"),
-    windowBytes: count(4_194_304, "how many bytes of its own messages it multicasts before the first is stable"),
+    windowBytes: count(4_194_304, "how many bytes of its own messages a node multicasts before the first is stable"),
     maxWaiting: whole(1_024, "how many further messages wait for the window"),
   },
   ({ begin, inOrder }, refuse) => {
-    if (begin === "outside" && !inOrder) refuse("inOrder", "true where there are views");
+    if (begin === "outside" && !inOrder) refuse("inOrder", "true with views");
   },
 );
 

@@ -34,7 +34,7 @@ const groupsOptions = (owner: string) =>
     },
     ({ groups }, refuse) => {
       const areSets = groups.length > 0 && groups.every((members) => new Set(members).size === members.length);
-      if (!areSets) refuse("groups", "groups, each of different nodes");
+      if (!areSets) refuse("groups", "groups without duplicate members");
     },
   );
 
@@ -275,7 +275,7 @@ export function isisInGroups(given?: Partial<GroupsOptions>): Protocol<IsisInGro
     properties: [
       eventually(
         "agreement",
-        "nobody holds anything back for ever",
+        "no node holds a message back forever",
         ({ state }, node) => state(node).isis.heldBack.length === 0,
       ),
     ],

@@ -82,7 +82,7 @@ const orderOptions = (owner: string, least: number) =>
       room: option(
         nullable(natural),
         null,
-        "how many of its own messages that not all members have the carrier takes for certain; more wait. `null`: over links, a carrier without room ends the node",
+        "how many unstable messages of this node the carrier is sure to accept; further ones wait. `null`: over links, where the node stops if the carrier has no room",
       ),
     },
     ({ room }, refuse) => {
@@ -227,13 +227,13 @@ export const countingProperties = <S extends Holding>(
 ): Property<Vocabulary & { state: S }>[] => [
   {
     name: "integrity",
-    claim: "nobody has delivered more of a member's messages than it has sent",
+    claim: "no node has delivered more messages from a member than the member has sent",
     when: "always",
     holds: (world) => betweenMembers(world, (node, sender, of) => deliveredOf(node, of) <= deliveredOf(sender, of)),
   },
   eventually(
     "agreement",
-    "what anybody in its view has delivered everybody delivers then or later, and holds nothing back for ever",
+    "every message that a member of the view has delivered is eventually delivered by all, and none is held back forever",
     (world, node) =>
       withMembers(world, node, (one, other) => one.heldBack.length === 0 && covers(counts(one), counts(other))),
   ),

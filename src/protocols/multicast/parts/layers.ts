@@ -167,7 +167,7 @@ export function over<U extends Vocabulary, L extends Vocabulary>(
       refused() {
         // Not possible if the order knows its carrier's room. The order counts the message as sent, so all later messages
         // would wait for it forever, at all nodes.
-        const text = `${below.name} has no room for a message of ${above.name}, which has not been told how much there is`;
+        const text = `expected ${above.name} to know how many messages ${below.name} can take, but ${below.name} refused one: set the option room of ${above.name}`;
         throw new InvariantViolation("layer-refused", text);
       },
       ...Object.fromEntries(

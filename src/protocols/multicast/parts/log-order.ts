@@ -46,7 +46,7 @@ export type LogOrder<P = string> = {
 
 const logOrderOptions = optionTable("multicast", {
   group: option(text(256), "group", "the name of the group in the service"),
-  setting: option(text(4_096), "", "how the group is used: members that enter it with another setting are refused"),
+  setting: option(text(4_096), "", "how the group is used; members that join with another setting are rejected"),
 });
 
 export type LogOrderOptions = OptionsOf<typeof logOrderOptions>;
@@ -156,10 +156,10 @@ export function logOrder<P = string>(
     source: "Schneider, ACM Computing Surveys 1990; Chandra & Toueg, JACM 1996, §7",
     assumes: [
       "crash-recovery nodes with a journal",
-      "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+      "for liveness: a majority alive and connected to a common leader; eventually reliable links and bounded delay",
     ],
     properties: [],
-    costs: [{ when: "one multicast of the leader of the log", messages: (nodes) => 3 * (nodes - 1) }],
+    costs: [{ when: "one multicast by the leader of the log", messages: (nodes) => 3 * (nodes - 1) }],
     view: ({ membership, view }) => ({ role: membership, ...(view > 0 ? { term: view } : {}) }),
   };
 }

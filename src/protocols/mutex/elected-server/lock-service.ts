@@ -25,7 +25,7 @@ const properties: readonly Property<LockService>[] = [
   ...mutexProperties<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
   {
     name: "tokens are unique",
-    claim: "no two entries have had the same token, those of nodes that have crashed since among them",
+    claim: "no two entries, including those of crashed nodes, had the same token",
     when: "always",
     history: grantedTokens,
     holds: eachOnce(),
@@ -58,11 +58,11 @@ const declarations: Pick<Protocol<LockService>, "shapes" | "source" | "assumes" 
   source: "Coulouris et al. §15.2; Gray & Cheriton, SOSP 1989",
   assumes: [
     "journals are kept",
-    "a majority alive and connected in the end, for ME2",
-    "clocks whose speeds are right to within the drift, and nodes that are not paused, for ME1",
+    "for ME2: eventually a connected majority alive",
+    "for ME1: clock rates within the drift, and no paused nodes",
   ],
   properties,
-  costs: [{ when: "one entry and exit of a node that does not serve, within renewMs", messages: () => 3 }],
+  costs: [{ when: "one entry and exit of a node other than the server, within renewMs", messages: () => 3 }],
   view: ({ section, server, service, epoch }) => ({
     role: service === null ? section : `${section}, serving`,
     leader: server,

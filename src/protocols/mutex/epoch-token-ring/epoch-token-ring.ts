@@ -113,7 +113,7 @@ const properties: readonly Property<EpochTokenRing>[] = [
   {
     name: "one token an epoch",
     claim:
-      "no two nodes have a token of the same epoch, and no two entries have had the same number, those of nodes that have crashed since among them",
+      "no two nodes have a token of the same epoch, and no two entries, including those of crashed nodes, had the same number",
     when: "always",
     history: grantedTokens,
     holds(world) {
@@ -145,9 +145,9 @@ const declarations: Pick<
   source: "Le Lann, IFIP 1977; Gray & Cheriton, SOSP 1989",
   assumes: [
     "journals are kept",
-    "nothing that was sent to a process reaches its next run",
-    "for ME1: clocks whose speeds are right to within the drift",
-    "for ME2: a majority up and connected, and messages faster than leases, in the end",
+    "no message to a process is delivered to its next run",
+    "for ME1: clock rates within the drift",
+    "for ME2: eventually a connected majority alive, and message delays shorter than leases",
   ],
   properties,
   costs: [

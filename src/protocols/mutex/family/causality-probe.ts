@@ -69,7 +69,7 @@ export function causalityProbe<M extends Mutex, O extends object>(
 /** The registry variant of an algorithm with the probe. */
 export const probed = (mutex: AnyMaker) => ({
   summary:
-    "a node that asks tells all others so, beside the algorithm: is entry granted in the order of happened-before?",
+    "a requesting node also informs all others outside the algorithm: is entry granted in happened-before order?",
   algorithm: causalityProbe(mutex as never),
 });
 
@@ -83,7 +83,7 @@ const sectionOf = ({ section }: StateOf<Plain>): Section => (typeof section === 
 
 const inOrder: Property<Probing> = {
   name: "ME3 happened-before",
-  claim: "nobody is inside who asked when it knew of a request that still waits",
+  claim: "no node is inside that requested entry while it knew of a request that is still waiting",
   when: "always",
   holds({ alive, state }) {
     const isWaiting = (node: NodeId): boolean => sectionOf(state(node)) === "wanted";

@@ -39,14 +39,14 @@ export function mutexProperties<V extends Vocabulary>(
     },
     {
       name: "ME2 liveness",
-      claim: "at rest, nobody waits to enter unless somebody is inside",
+      claim: "when idle, no node waits to enter unless another node is inside",
       when: "quiescent",
       pendingTimers,
       holds: (world) => count(world, "wanted") === 0 || count(world, "held") > 0,
     },
     {
       name: "ME2 no starvation",
-      claim: "a node that waits to enter is inside in the end",
+      claim: "every node that waits to enter eventually enters",
       when: "leadsTo",
       given: ({ state }, node) => sectionOf(state(node)) === "wanted",
       holds: ({ state }, node) => sectionOf(state(node)) === "held",
@@ -115,7 +115,7 @@ export type MutexWorkload = {
 
 const workloadOptions = optionTable("workload", {
   stayMs: positive(5, "how long a node stays inside"),
-  restMs: positive(5, "how long it rests between two entries"),
+  restMs: positive(5, "how long a node pauses between two entries"),
 });
 
 /** Options of `mutexWorkload()`. */
@@ -270,7 +270,7 @@ interface Entries {
 const tokensGrow = {
   name: "tokens grow",
   claim:
-    "a node that is inside has a token above those of all other entries so far, also of nodes that have crashed since",
+    "a node inside has a higher token than every earlier entry, including those of crashed nodes",
   when: "always",
   history: {
     empty: { highest: 0, grow: true } as Entries,

@@ -254,7 +254,7 @@ const declarations: Pick<
   source: "Maekawa, ACM TOCS 1985; Sanders, ACM TOCS 1987",
   assumes: ["no crashes", "reliable FIFO links", "a node that is inside leaves"],
   properties: mutexProperties(({ section }) => section),
-  costs: [{ when: "one entry and exit without rivals", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
+  costs: [{ when: "one entry and exit without contention", messages: (nodes) => 3 * (voteCount(nodes) - 1) }],
   view: ({ section, ballot: { candidate } }) => ({
     role: candidate === null ? section : `${section}, voted for ${candidate.node}`,
   }),

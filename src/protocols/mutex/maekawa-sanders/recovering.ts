@@ -42,7 +42,7 @@ export type RecoveringMaekawaSanders = {
 
 const recoveringOptions = optionTable("maekawa-sanders", {
   ...sandersOptions,
-  rejoins: flag(false, "whether a node learns the requests of all other nodes before it asks or votes"),
+  rejoins: flag(false, "whether a node learns the requests of all other nodes before it requests entry or votes"),
 });
 
 /** Options of `recoveringMaekawaSanders()`. */

@@ -51,10 +51,10 @@ describe("voting sets", () => {
     ];
     const with1 = (set: number[]): VotingSets => [sets[0] as number[], set, sets[2] as number[]];
     expect(votingSetsProblem(with1([0, 2]))).toBe("node 1 is not in its own set");
-    expect(votingSetsProblem(with1([0, 1, 2]))).toBe("the set of node 1 has not 2 members");
-    expect(votingSetsProblem(with1([0, 1]))).toBe("node 0 is in 3 sets, not in 2");
-    expect(votingSetsProblem([[0], [1]])).toBe("the sets of nodes 0 and 1 do not meet");
-    expect(votingSetsProblem([[0, 1], [0, 1], [2]])).toBe("the sets of nodes 0 and 2 do not meet");
+    expect(votingSetsProblem(with1([0, 1, 2]))).toBe("expected the set of node 1 to have 2 different members");
+    expect(votingSetsProblem(with1([0, 1]))).toBe("expected node 0 to be in 2 sets, got 3");
+    expect(votingSetsProblem([[0], [1]])).toBe("the sets of nodes 0 and 1 do not intersect");
+    expect(votingSetsProblem([[0, 1], [0, 1], [2]])).toBe("the sets of nodes 0 and 2 do not intersect");
   });
 
   it("rejects numbers of nodes for which a construction does not exist", () => {

@@ -61,12 +61,12 @@ export function votingSetsProblem(sets: VotingSets): string | null {
     const met = new Uint8Array(sets.length);
     for (const member of set) for (const other of memberships[member] ?? []) met[other] = 1;
     const stranger = met.indexOf(0);
-    if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not meet`;
+    if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not intersect`;
   }
   for (const [node, set] of sets.entries())
-    if (new Set(set).size !== size || set.length !== size) return `the set of node ${node} has not ${size} members`;
+    if (new Set(set).size !== size || set.length !== size) return `expected the set of node ${node} to have ${size} different members`;
   const uneven = memberships.findIndex(({ length }) => length !== size);
-  return uneven < 0 ? null : `node ${uneven} is in ${memberships[uneven]?.length} sets, not in ${size}`;
+  return uneven < 0 ? null : `expected node ${uneven} to be in ${size} sets, got ${memberships[uneven]?.length}`;
 }
 
 function required(sets: VotingSets | null, nodes: number, wanted: string): VotingSets {

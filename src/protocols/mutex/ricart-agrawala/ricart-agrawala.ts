@@ -93,7 +93,7 @@ export function ricartAgrawala(given?: Record<never, never>): Protocol<RicartAgr
       command: { enter: {}, exit: {}, suspect: { node: natural }, restore: { node: natural } },
     },
     source: "Ricart & Agrawala, CACM 1981; Coulouris et al. §15.2",
-    assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links, each message once", "a node that is inside leaves"],
     properties: [...mutexProperties<RicartAgrawala>(({ section }) => section.is), orderedEntries],
     costs: [{ when: "one entry and exit", messages: (nodes) => 2 * (nodes - 1) }],
     view: ({ section }) => ({ role: section.is }),
@@ -124,7 +124,7 @@ const stampOf = (time: number, { self, peers }: Ctx): number =>
 export const orderedEntries: Property<RicartAgrawala> = {
   name: "ME3 ordering",
   // Lamport's clocks give a request a lower timestamp than every request that it happened before.
-  claim: "nobody is inside while a request with a lower stamp (T, p) waits",
+  claim: "no node is inside while a request with a lower timestamp (T, p) waits",
   when: "always",
   holds({ alive, state }) {
     const isAhead = (waiting: NodeId, inside: NodeId): boolean => {

@@ -27,7 +27,7 @@ export type RoucairolCarvalho = {
 const roucairolCarvalhoOptions = optionTable("ricart-agrawala", {
   asksAgain: flag(
     true,
-    "whether a node that gives its permission back while it waits asks for it again; without this rule, which is easily overlooked, two nodes can be inside",
+    "whether a waiting node that gives up a permission requests it again; without this easily overlooked rule, two nodes can be inside",
   ),
 });
 
@@ -86,9 +86,9 @@ export function roucairolCarvalho(given?: Partial<RoucairolCarvalhoOptions>): Pr
       command: { enter: {}, exit: {} },
     },
     source: "Roucairol & Carvalho, CACM 1983",
-    assumes: ["no crashes", "reliable links, each message once", "whoever is inside leaves"],
+    assumes: ["no crashes", "reliable links, each message once", "a node that is inside leaves"],
     properties: mutexProperties<RoucairolCarvalho>(({ section }) => section.is),
-    costs: [{ when: "one entry and exit, nobody's permission kept", messages: (nodes) => 2 * (nodes - 1) }],
+    costs: [{ when: "one entry and exit without cached permissions", messages: (nodes) => 2 * (nodes - 1) }],
     view: ({ section }) => ({ role: section.is }),
   };
 }

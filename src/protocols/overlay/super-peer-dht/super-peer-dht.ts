@@ -39,15 +39,15 @@ const nodes = nodeIds(1_000_000);
 
 export const dhtOptions = optionTable("super-peer-dht", {
   ...identifierOptions,
-  successors: count(4, "r, how many successors a member knows", { max: MAX_SUCCESSORS }),
+  successors: count(4, "r, the number of successors that a member knows", { max: MAX_SUCCESSORS }),
   roundMs: count(500, "the time between two rounds"),
-  answerMs: count(200, "how long an answer to a question of a lookup may take"),
+  answerMs: count(200, "how long a member waits for an answer during a lookup"),
   contacts: option(
     nodes,
     [],
-    "the nodes through which others join; the first alive of them founds the ring; empty: the three lowest ids",
+    "the nodes through which others join; the first one alive founds the ring; empty: the three lowest ids",
   ),
-  members: option(nodes, [], "the members of a converged ring at first, unless nodes start; empty: none"),
+  members: option(nodes, [], "the members of an initially converged ring, unless nodes start; empty: none"),
 });
 
 /** Options of `superPeerDht()`. */
@@ -243,9 +243,9 @@ const declared: Pick<Protocol<SuperPeerDht>, "source" | "assumes" | "costs"> = {
     "crash-recovery nodes",
     "bounded delay: answerMs exceeds a round trip",
     "reliable links",
-    "a contact is a member whenever somebody joins, or has lost all successors at once",
+    "a contact is a member whenever a node joins or has lost all its successors at once",
   ],
-  costs: [{ when: "one round of all to stabilize", messages: (count) => 2 * count }],
+  costs: [{ when: "one stabilization round of all nodes", messages: (count) => 2 * count }],
 };
 
 /**
@@ -263,7 +263,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
   return [
     {
       name: "ring",
-      claim: "in the end nobody is still joining, and each member knows who stands before and after it",
+      claim: "eventually no node is joining, and each member knows its predecessor and successor",
       when: "eventually",
       holds(world) {
         const there = members(world);
@@ -279,7 +279,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
     },
     {
       name: "one super-peer for each region",
-      claim: "in the end exactly one member holds itself responsible for each reserved identifier",
+      claim: "eventually exactly one member considers itself responsible for each reserved identifier",
       when: "eventually",
       holds(world) {
         const there = members(world);
@@ -292,7 +292,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
     },
     {
       name: "agreement",
-      claim: "in the end each member uses the super-peer of its region",
+      claim: "eventually each member uses the super-peer of its region",
       when: "eventually",
       holds(world) {
         const there = members(world);
@@ -305,7 +305,7 @@ function superPeerProperties(ring: IdentifierRing): readonly Property<SuperPeerD
     },
     {
       name: "joining ends",
-      claim: "a node that joins is a member in the end",
+      claim: "a joining node eventually becomes a member",
       when: "leadsTo",
       given: ({ state }, node) => state(node).membership === "joining",
       holds: ({ state }, node) => state(node).membership === "member",

@@ -9,8 +9,8 @@ import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
 
 export const identifierOptions = {
   identifierBits: whole(16, "m, the bits of an identifier, at most 24"),
-  reservedBits: whole(2, "k, how many of them, the leftmost, name a super-peer"),
-  identifiers: option(nodeIds(1_000_000), [], "the identifiers by node id, each once; empty: hashes of node ids"),
+  reservedBits: whole(2, "k, the number of leading bits that name a super-peer"),
+  identifiers: option(nodeIds(1_000_000), [], "the identifiers, indexed by node id, all different; empty: hashes of node ids"),
 };
 
 type IdentifierOptions = ValuesOf<typeof identifierOptions>;
@@ -63,7 +63,7 @@ export function identifierRing(options: IdentifierOptions): IdentifierRing {
     if (identifier !== undefined) return identifier;
     throw new UsageError(
       "bad-option",
-      unexpected("super-peer-dht.identifiers", `one for node ${node} too`, identifiers),
+      unexpected("super-peer-dht.identifiers", `an entry for node ${node} as well`, identifiers),
     );
   }
 

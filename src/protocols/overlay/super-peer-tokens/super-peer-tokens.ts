@@ -43,19 +43,19 @@ export const tokenOptions = optionTable("super-peer-tokens", {
   members: option(
     nodeIds(1_000_000),
     [],
-    "all nodes; empty: those that the driver names. Above a thousand nodes it is faster to name them",
+    "all nodes; empty: the nodes that the driver names. With more than a thousand nodes, listing them is faster",
   ),
   roundMs: count(500, "the time between two rounds"),
-  reach: positive(2.5, "how far the force of a token reaches, in distances between evenly spread tokens"),
-  threshold: positive(0.1, "the net force that moves a token for the first time; the force of one token nearby is 1"),
-  cooling: positive(1.25, "the factor by which each move raises that; tokens settle only if it is above 1", {
+  reach: positive(2.5, "the range of a token's force, in multiples of the distance between evenly spread tokens"),
+  threshold: positive(0.1, "the net force needed to move a token for the first time; one nearby token has a force of 1"),
+  cooling: positive(1.25, "the factor by which each move raises that threshold; tokens settle only if it exceeds 1", {
     above: 1,
   }),
-  step: positive(0.35, "how far a force of 1 moves a token, in the same distances as `reach`"),
-  holdRounds: count(6, "for how many rounds a token rests after a move, so that others learn of it"),
-  settleRounds: count(12, "the number of rounds after which its holder is a super-peer"),
+  step: positive(0.35, "how far a force of 1 moves a token, in the same unit as `reach`"),
+  holdRounds: count(6, "the number of rounds a token stays in place after a move, so that other nodes learn about it"),
+  settleRounds: count(12, "the number of rounds after which the holder of a token becomes a super-peer"),
   moveRounds: count(3, "the number of rounds after which a move counts as failed"),
-  lostRounds: count(6, "the number of silent rounds after which a successor makes the token again"),
+  lostRounds: count(6, "the number of silent rounds after which a successor regenerates the token"),
 });
 
 /** Options of `superPeerTokens()`. */
@@ -300,9 +300,9 @@ const declared: Pick<Protocol<SuperPeerTokens>, "source" | "assumes" | "costs"> 
   assumes: [
     "crash-recovery nodes with a journal",
     "reliable links",
-    "every node knows its place in the space, and some neighbours",
+    "every node knows its position in the space, and some neighbors",
     "a move ends within moveRounds",
-    "a holder and its heir do not crash within lostRounds of each other",
+    "a holder and its successor do not crash within lostRounds of each other",
   ],
-  costs: [{ when: "one round of gossip of all", messages: (count) => 2 * count }],
+  costs: [{ when: "one gossip round of all nodes", messages: (count) => 2 * count }],
 };

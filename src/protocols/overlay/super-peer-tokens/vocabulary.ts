@@ -24,7 +24,7 @@ export const spaceOptions = {
   positions: option(
     list(list(real, 16), 1_000_000) as Shape<readonly Point[]>,
     [],
-    "the coordinates by node id, in [0, 1); empty: hashes of node ids",
+    "the coordinates, indexed by node id, in [0, 1); empty: hashes of node ids",
   ),
 };
 
@@ -58,7 +58,7 @@ export function space({ dimensions, positions }: SpaceOptions): Space {
     if (point !== undefined) return point;
     throw new UsageError(
       "bad-option",
-      unexpected("super-peer-tokens.positions", `one for node ${node} too`, positions),
+      unexpected("super-peer-tokens.positions", `an entry for node ${node} as well`, positions),
     );
   }
 
@@ -233,13 +233,13 @@ export function superPeerProperties(
     },
     {
       name: "none lost",
-      claim: "in the end there are as many tokens as in the beginning, or as alive nodes if these are fewer",
+      claim: "eventually there are as many tokens as initially, or as alive nodes if these are fewer",
       when: "eventually",
       holds: (world) => holders(world).size === Math.min(tokens(), world.alive.length),
     },
     {
       name: "settled",
-      claim: "in the end each token is held by one node, which is a super-peer",
+      claim: "eventually each token is held by one node, which is a super-peer",
       when: "eventually",
       holds(world) {
         const held = [...holders(world)];
@@ -249,7 +249,7 @@ export function superPeerProperties(
     },
     {
       name: "served",
-      claim: "in the end each node uses a super-peer",
+      claim: "eventually each node uses a super-peer",
       when: "eventually",
       holds: ({ alive, state }) =>
         alive.every((node) => {

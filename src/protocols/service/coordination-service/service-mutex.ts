@@ -134,7 +134,7 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
     assumes: [
       "crash-recovery nodes with a journal",
       "for leases: clocks within the drift, and nodes that are not paused",
-      "for liveness: a majority alive and connected to a common leader, reliable links and bounded delay in the end",
+      "for liveness: a majority alive and connected to a common leader; eventually reliable links and bounded delay",
     ],
     // The system never becomes quiescent, since the log keeps sending heartbeats.
     properties: mutexProperties<ServiceMutex>(({ section }) => section).filter(({ when }) => when !== "quiescent"),

@@ -74,7 +74,7 @@ export function logViewSynchrony<P = string>(
 function sameView<P>(): Property<LogViewSynchrony<P>> {
   return {
     name: "messages belong to the view",
-    claim: "what carries the messages is in the same view as the node, with the same members",
+    claim: "the carrier is in the same view as the node, with the same members",
     when: "always",
     holds: ({ alive, state }: World<LogViewSynchrony<P>["state"]>) =>
       alive.every((node: NodeId) => {

@@ -231,7 +231,7 @@ function roundCommands(steps: Steps): Partial<Commands> {
 
 const agreement = {
   name: "agreement on views",
-  claim: "no two nodes know different views by one number",
+  claim: "no two nodes know different views with the same number",
   when: "always",
   holds: ({ alive, state }: World<State>): boolean => {
     const known = new Map<number, string>();
@@ -245,7 +245,7 @@ const agreement = {
 
 const nobodyStaysBlocked = {
   name: "no member stays blocked",
-  claim: "a member that has stopped sending for a change of the view sends again, in the group or out of it",
+  claim: "a member that stops sending for a view change eventually sends again, inside or outside the group",
   when: "leadsTo",
   given: ({ state }: World<State>, node: NodeId): boolean => state(node).isChanging,
   holds: ({ state }: World<State>, node: NodeId): boolean => !state(node).isChanging,

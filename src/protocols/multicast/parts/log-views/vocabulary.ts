@@ -90,12 +90,12 @@ export const logViewsOptions = optionTable(
   "views",
   {
     group: option(text(256), "group", "the name of the group in the service"),
-    setting: option(text(4_096), "", "how the group is used: members that enter it with another setting are refused"),
+    setting: option(text(4_096), "", "how the group is used; members that join with another setting are rejected"),
     roundMs: positive(500, "a member that has not answered after two of these is expelled"),
     gatherMs: positive(20, "how long suspicions gather before members are expelled"),
-    backOffMs: positive(50, "before an expelled node enters again, doubled each time up to `maxBackOffMs`"),
-    maxBackOffMs: positive(5_000, "the longest wait before an expelled node enters again"),
-    stallMs: positive(1_000, "how long the log may have no leader before sends wait"),
+    backOffMs: positive(50, "the wait before an expelled node rejoins, doubled each time up to `maxBackOffMs`"),
+    maxBackOffMs: positive(5_000, "the longest wait before an expelled node rejoins"),
+    stallMs: positive(1_000, "how long the log may be without a leader before sends wait"),
   },
   ({ backOffMs, maxBackOffMs }, refuse) => {
     if (maxBackOffMs < backOffMs) refuse("maxBackOffMs", `a number >= backOffMs, which is ${backOffMs}`);

@@ -159,7 +159,7 @@ const isPrefix = (one: readonly string[], other: readonly string[]): boolean =>
 /** Two states in one view have the same history. The history includes the founder, so there is a single founder. */
 const oneLine: Property<Replica> = {
   name: "one state",
-  claim: "of two members of one view that hold the state, one's is what the other's was before",
+  claim: "of any two members of a view that hold the state, the state of one equals the current or an earlier state of the other",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node, i) =>
@@ -176,7 +176,7 @@ type Passed = Extract<Replica["event"], { type: "passed" }>;
 
 const samePast: Property<Replica> = {
   name: "one state at each place",
-  claim: "all who have gone from one view to the next with the state, also those that have crashed since, had the same",
+  claim: "all nodes that went from one view to the next with the state, including crashed ones, had the same state",
   when: "always",
   history: {
     empty: [] as readonly Passed[],
@@ -196,7 +196,7 @@ const samePast: Property<Replica> = {
 
 const nothingTwice: Property<Replica> = {
   name: "nothing twice",
-  claim: "no state has anything in it twice",
+  claim: "no state contains a message twice",
   when: "always",
   holds: ({ alive, state }) => alive.every((node) => new Set(state(node).line).size === state(node).line.length),
 };
@@ -207,7 +207,7 @@ const nothingTwice: Property<Replica> = {
  */
 const nothingLost: Property<Replica> = {
   name: "nothing lost",
-  claim: "a state holds its reader's own delivered messages, unless a member that came back founded it",
+  claim: "a state contains all messages of its reader that were delivered, unless a returning member founded it",
   when: "always",
   holds: ({ alive, state }) =>
     alive.every((node) => {
@@ -219,7 +219,7 @@ const nothingLost: Property<Replica> = {
 
 const everybodyHolds: Property<Replica> = eventually(
   "state reached",
-  "a member that wants the state gets it or founds it, then or later",
+  "a member that wants the state eventually receives or founds it",
   ({ state }, node) => !state(node).reads || state(node).holds,
 );
 
