@@ -26,7 +26,7 @@ async function schedule(): Promise<void> {
       await member.election("scheduler").lead(
         async ({ signal, token }) => {
           while (!signal.aborted) {
-            console.log(`member ${id} does what is due, under token ${token}`);
+            console.log(`member ${id} runs the schedule under token ${token}`);
             await sleep(200, undefined, { signal });
           }
         },

@@ -46,7 +46,7 @@ async function follow(): Promise<void> {
 
 void app.coterie.lead("scheduler", async ({ signal, token }) => {
   while (!signal.aborted) {
-    console.log(`member ${id} does what is due, under token ${token}`);
+    console.log(`member ${id} runs the schedule under token ${token}`);
     await sleep(200, undefined, { signal });
   }
 });

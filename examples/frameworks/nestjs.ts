@@ -58,7 +58,7 @@ class Scheduler implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     void this.coordination.lead("scheduler", async ({ signal, token }) => {
       while (!signal.aborted) {
-        console.log(`member ${id} does what is due, under token ${token}`);
+        console.log(`member ${id} runs the schedule under token ${token}`);
         await sleep(200, undefined, { signal });
       }
     });

@@ -10,10 +10,10 @@ import { systemFor } from "./suite.ts";
 const system = { protocol: bully(), nodes: [0, 1], network: "fifo", timers: "quiet", begin: "idle" } as const;
 
 it.each<[object, string]>([
-  [{ nodes: "3" }, 'expected nodes of explore() to be different whole numbers of 0 or more, at least one, got "3"'],
+  [{ nodes: "3" }, 'expected nodes of explore() to be one or more different whole numbers of 0 or more, got "3"'],
   [
     { nodes: [1, 1] },
-    "expected nodes of explore() to be different whole numbers of 0 or more, at least one, got [1,1]",
+    "expected nodes of explore() to be one or more different whole numbers of 0 or more, got [1,1]",
   ],
   [{ maxStates: Number.NaN }, "expected maxStates of explore() to be a whole number of 0 or more, got NaN"],
   [{ crashes: "1" }, 'expected crashes of explore() to be a whole number of 0 or more, got "1"'],
@@ -59,7 +59,7 @@ it.each<[object, string]>([
 });
 
 it.each<[object, string]>([
-  [{ nodes: 3 }, "expected nodes of systemFor() to be different whole numbers of 0 or more, at least one, got 3"],
+  [{ nodes: 3 }, "expected nodes of systemFor() to be one or more different whole numbers of 0 or more, got 3"],
   [{ times: 1.5 }, "expected times of systemFor() to be a whole number of 0 or more, got 1.5"],
   [{ crashNotifications: true }, "expected crashNotifications of systemFor() to be one of any, last, got true"],
 ])("systemFor() rejects %j", (given, sentence) => {

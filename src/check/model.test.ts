@@ -263,7 +263,7 @@ describe("rejects contradictory options", () => {
     [
       "a node twice",
       () => seen({ nodes: [1, 1] }),
-      "expected nodes of explore() to be different whole numbers of 0 or more, at least one, got [1,1]",
+      "expected nodes of explore() to be one or more different whole numbers of 0 or more, got [1,1]",
     ],
   ])("%s", (_what, run, sentence) => {
     expect(run).toThrow(sentence);

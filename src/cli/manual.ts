@@ -29,10 +29,10 @@ export const manualOf = (command: Command): Manual | undefined => manuals.get(co
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 
-export const isHidden = ({ hidden }: Option): boolean => hidden;
+const isHidden = ({ hidden }: Option): boolean => hidden;
 
 /** The command of an example, without its output. A line that ends with a backslash continues on the next line. */
-export function commandIn(example: string): string {
+function commandIn(example: string): string {
   const lines = example.split("\n");
   const last = lines.findIndex((line) => !line.endsWith("\\"));
   return lines.slice(0, last + 1).join("\n");

@@ -176,7 +176,7 @@ function limitsOf(value: unknown): Partial<Limits> {
   for (const [name, limit] of Object.entries(limits))
     if (limit !== undefined && !(Number.isSafeInteger(limit) && (limit as number) > 0))
       throw wrong(`limits.${name}`, "a whole number > 0", limit);
-  limitsWith(limits as Partial<Limits>); // Throws if a limit is too small.
+  limitsWith(limits); // Throws if a limit is too small.
   return limits;
 }
 

@@ -130,7 +130,7 @@ test("advises to examine a member without a majority if others have one, and oth
   ];
   const one = await findings({ 1: await page({ id: 1, ...whole }), 2: await page({ id: 2, ...alone }) });
   expect(of(one, "majority")).toMatchObject([
-    { found: "not reachable from member 2", advice: expect.stringContaining("its log says") as string },
+    { found: "not reachable from member 2", advice: expect.stringContaining("the log of the isolated member") as string },
   ]);
   const none = await findings({ 1: await page({ id: 1, ...alone }), 2: await page({ id: 2, ...alone }) });
   expect(of(none, "majority")).toMatchObject([{ advice: expect.stringContaining("start members") as string }]);

@@ -75,8 +75,7 @@ function size({ members, voters }: KnownList): Finding {
   const bears = Math.ceil(count / 2) - 1;
   const vote = count === members.length ? "" : `, ${count} voting`;
   const found = `${members.length} ${members.length === 1 ? "member" : "members"}${vote}: ${bears} may fail`;
-  if (count === 1)
-    return warning("members", found, "add two members on other machines to tolerate a failure");
+  if (count === 1) return warning("members", found, "add two members on other machines to tolerate a failure");
   if (count % 2 === 0)
     return warning("members", found, `${count - 1} would tolerate as many failures, and ${count + 1} one more`);
   return ok("members", found);
@@ -88,11 +87,7 @@ async function link(member: NodeId, address: HostPort, own: NodeId | null): Prom
   const at = formatHostPort(address);
   const host = await lookup(address.host).catch((error: unknown) => error as NodeJS.ErrnoException);
   if (host instanceof Error)
-    return problem(
-      check,
-      `cannot resolve ${address.host} (${host.code})`,
-      "use a name that this machine can resolve",
-    );
+    return problem(check, `cannot resolve ${address.host} (${host.code})`, "use a name that this machine can resolve");
   const code = await dialled(address);
   if (code === null) return ok(check, `${at} accepts connections`);
   const what = code === "ETIMEDOUT" ? "does not answer" : `does not accept connections (${code})`;
@@ -123,11 +118,7 @@ async function silence(id: NodeId, { members }: ServiceConfig): Promise<readonly
   if ((await dialled(admin)) !== null) return [];
   const found = `${formatHostPort(admin)} accepts connections but does not answer within ${PATIENCE_MS / 1_000} s`;
   return [
-    problem(
-      `member ${id}`,
-      found,
-      "check whether its process is stopped or busy (state T or R in ps), and restart it",
-    ),
+    problem(`member ${id}`, found, "check whether its process is stopped or busy (state T or R in ps), and restart it"),
   ];
 }
 
@@ -191,7 +182,8 @@ async function certificates({ tls, members }: ServiceConfig, own: NodeId | null)
   if (tls === null) return [];
   const isHere = (id: NodeId): boolean => existsSync(tls.cert.replaceAll("{id}", String(id)));
   const ids = own === null ? Object.keys(members).map(Number).filter(isHere) : [own];
-  if (ids.length === 0) return [warning("certificates", "none are on this machine", "name the member of this machine with --id")];
+  if (ids.length === 0)
+    return [warning("certificates", "none are on this machine", "name the member of this machine with --id")];
   return Promise.all(ids.map((id) => certificate(tls, id)));
 }
 
@@ -284,6 +276,7 @@ async function stalls(): Promise<Finding> {
     last = now;
   }
   const found = `a process waited up to ${longest.toFixed(0)} ms for it within a second`;
-  const advice = 'members that do not run in time lose their locks: give them more processor time, or set timing: "patient"';
+  const advice =
+    'members that do not run in time lose their locks: give them more processor time, or set timing: "patient"';
   return longest > TOO_SLOW_MS ? warning("processor", found, advice) : ok("processor", found);
 }

@@ -104,10 +104,13 @@ export async function runMember(config: ClusterConfig, id: NodeId, options: Memb
       counts,
     });
     if (liar !== undefined)
-      log.warn(`this member is Byzantine (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`, {
-        event: "byzantine",
-        ...liar,
-      });
+      log.warn(
+        `this member is Byzantine (${liar.behaviour}: ${behaviourSummaries[liar.behaviour]}), seed ${liar.seed}`,
+        {
+          event: "byzantine",
+          ...liar,
+        },
+      );
     await node.start();
     return {
       address,

@@ -141,6 +141,8 @@ describe("assemble", () => {
 
   it("throws when wires feed each other without end", () => {
     const endless = pair(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
-    expect(() => step(endless, node, endless.init(0, [1]), add)).toThrow("the wires of pair trigger each other forever");
+    expect(() => step(endless, node, endless.init(0, [1]), add)).toThrow(
+      "the wires of pair trigger each other forever",
+    );
   });
 });

@@ -52,13 +52,8 @@ export function requireFresh(request: RequestId, before: RequestStatus | undefin
  * @throws InvariantViolation if no caller made the request, or if it was already answered
  */
 export function isAwaited(request: RequestId, status: RequestStatus | undefined): boolean {
-  if (status === undefined)
-    throw new InvariantViolation(
-      "unknown-request",
-      `reply to the unknown request ${request}`,
-    );
-  if (status === "answered")
-    throw new InvariantViolation("answered-twice", `second reply to request ${request}`);
+  if (status === undefined) throw new InvariantViolation("unknown-request", `reply to the unknown request ${request}`);
+  if (status === "answered") throw new InvariantViolation("answered-twice", `second reply to request ${request}`);
   return status === "open";
 }
 

@@ -224,7 +224,10 @@ export class EngineService implements Service {
         return this.#keys.submit(operation, () => (this.closed === null && isWanted() ? (this.session ?? 0) : null));
       }
       default:
-        return { revision: 0, result: refuse("bad-operation", `${operation.type}: not supported by an external engine`) };
+        return {
+          revision: 0,
+          result: refuse("bad-operation", `${operation.type}: not supported by an external engine`),
+        };
     }
   }
 

@@ -114,7 +114,9 @@ describe("a connection", () => {
     const short = await connected((xid, socket) =>
       socket.write(framed(header(xid, 1n), int(-1), Buffer.from([1]), int(-1))),
     );
-    await expect(short.ask({ type: "multi", steps: [check] })).rejects.toThrow("the answer has fewer results than the request");
+    await expect(short.ask({ type: "multi", steps: [check] })).rejects.toThrow(
+      "the answer has fewer results than the request",
+    );
   });
 
   it("receives watches between answers, and the results of a multi", async () => {

@@ -200,7 +200,10 @@ function noteForeignViews({ who, node, view, members, delivered }: Stay, note: N
   if (!members.includes(node)) note("self-inclusion", `${who} installed view ${view}, but is not a member of it`);
   const stranger = delivered.find(({ from }) => !members.includes(from));
   if (stranger !== undefined)
-    note("integrity", `${who} delivered ${stranger.id} in view ${view}, but node ${stranger.from} is not a member of it`);
+    note(
+      "integrity",
+      `${who} delivered ${stranger.id} in view ${view}, but node ${stranger.from} is not a member of it`,
+    );
 }
 
 function noteRepetitions({ who, view, delivered }: Stay, note: Note): void {

@@ -44,8 +44,7 @@ function electionHeadline(words: Spans): Presentation["headline"] {
       const who = `${nodesIn(electing)} ${verb(electing, "holds", "hold")} an election`;
       return sentence(scene, leaders.length === 0 ? who : `${who}, while ${leaders[0]} leads`);
     }
-    if (leaders.length === 0)
-      return sentence(scene, isFresh(scene) ? "no election has started yet" : leaderless(up));
+    if (leaders.length === 0) return sentence(scene, isFresh(scene) ? "no election has started yet" : leaderless(up));
     const [leader] = leaders;
     const strays = idsOf(up.filter(({ view }) => view?.leader !== leader));
     const rest = strays.length === 0 ? "" : `; ${list(strays)} ${verb(strays, "does", "do")} not follow it`;
@@ -193,7 +192,7 @@ export const superPeersHeadline: Presentation["headline"] = (scene) => {
   const up = upIn(scene);
   const peers = idsOf(up.filter(({ node, view }) => view?.leader === node));
   const without = idsOf(up.filter(({ view }) => view?.leader == null));
-  if (peers.length === 0) return sentence(scene, "there is no super-peer yet");
+  if (peers.length === 0) return sentence(scene, "no node is a super-peer yet");
   const rest = without.length === 0 ? "every node has one" : `${list(without)} ${verb(without, "has", "have")} none`;
   return sentence(scene, `${nodesIn(peers)} ${verb(peers, "is a super-peer", "are super-peers")}; ${rest}`);
 };

@@ -164,7 +164,8 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
         counters: ["round"],
       },
       duelling: {
-        summary: "without back-off: a refused proposer retries at once, so two proposers may preempt each other forever",
+        summary:
+          "without back-off: a refused proposer retries at once, so two proposers may preempt each other forever",
         algorithm: settled(paxos, { backsOff: false }),
         counters: ["round"],
       },
@@ -250,15 +251,20 @@ const registry: Readonly<Record<string, RegistryEntry>> = {
       shown: { labels: raftLog.labels ?? {}, periodic: raftLog.periodic ?? [] },
     },
   ),
-  ring: entry(election, "a list of live nodes circulates on a ring, followed by the name of the leader", monitored(extendedRing), {
-    variants: {
-      textbook: { summary: "as in the textbook: no receipts, no election numbers, no resignation", model: ring },
-      monitored: onRealProcesses,
+  ring: entry(
+    election,
+    "a list of live nodes circulates on a ring, followed by the name of the leader",
+    monitored(extendedRing),
+    {
+      variants: {
+        textbook: { summary: "as in the textbook: no receipts, no election numbers, no resignation", model: ring },
+        monitored: onRealProcesses,
+      },
+      onRing: (ring) => ({ ring }),
+      check: { crashNotification: told },
+      shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
     },
-    onRing: (ring) => ({ ring }),
-    check: { crashNotification: told },
-    shown: { topology: "ring", labels: { election: ["list"], received: ["of"], coordinator: ["list"] } },
-  }),
+  ),
   "two-phase-commit": entry(
     atomicCommit,
     "the transaction commits only if all nodes vote yes; a coordinator crash blocks the participants",

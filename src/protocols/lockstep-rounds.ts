@@ -37,7 +37,10 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
     interactiveConsistency,
     {
       variants: {
-        signed: { summary: "with signed messages: any number of Byzantine nodes", algorithm: signedInteractiveConsistency },
+        signed: {
+          summary: "with signed messages: any number of Byzantine nodes",
+          algorithm: signedInteractiveConsistency,
+        },
         bounded: {
           summary: "nodes propose at startup, for the checker",
           algorithm: settled(interactiveConsistency, { values }),
@@ -61,8 +64,7 @@ export const lockstepRounds: Readonly<Record<string, RegistryEntry>> = {
     {
       variants: {
         echo: {
-          summary:
-            "players exchange the commitments they received, to detect equivocation",
+          summary: "players exchange the commitments they received, to detect equivocation",
           algorithm: settled(lockstep, { echoes: true }),
         },
         bounded: {

@@ -90,23 +90,28 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       },
     },
   ),
-  causal: entry(multicast, "multicast in causal order: no message is delivered before the messages it may depend on", causal, {
-    orders: [happenedBeforeOrder],
-    variants: {
-      "every-order": everyOrder,
-      flush: flush(flushCausal),
-      "over-ip-multicast": overIpMulticast("causal"),
-      ...channel("causal", happenedBeforeOrder),
-      overlapping: {
-        summary: "in overlapping groups: happened-before spans groups, and so do the vectors",
-        model: groupsModel(causalInGroups, [happenedBeforeOrder]),
-      },
-      "overlapping-apart": {
-        summary: "the same with only the vector of each message's group: the order breaks across groups",
-        model: groupsModel((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+  causal: entry(
+    multicast,
+    "multicast in causal order: no message is delivered before the messages it may depend on",
+    causal,
+    {
+      orders: [happenedBeforeOrder],
+      variants: {
+        "every-order": everyOrder,
+        flush: flush(flushCausal),
+        "over-ip-multicast": overIpMulticast("causal"),
+        ...channel("causal", happenedBeforeOrder),
+        overlapping: {
+          summary: "in overlapping groups: happened-before spans groups, and so do the vectors",
+          model: groupsModel(causalInGroups, [happenedBeforeOrder]),
+        },
+        "overlapping-apart": {
+          summary: "the same with only the vector of each message's group: the order breaks across groups",
+          model: groupsModel((options) => eachGroup(causal, options), [happenedBeforeOrder]),
+        },
       },
     },
-  }),
+  ),
   "causal-total": entry(
     multicast,
     "multicast in causal and total order: all nodes deliver in the same order, which extends happened-before",
@@ -129,7 +134,8 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
       "every-order": everyOrder,
       flush: flush(flushFifo),
       lecture: {
-        summary: "as taught in a lecture: with these initial numbers, the first message of each sender is never delivered",
+        summary:
+          "as taught in a lecture: with these initial numbers, the first message of each sender is never delivered",
         algorithm: fifoAsLectured,
       },
       overlapping: {
@@ -168,7 +174,8 @@ export const multicasts: Readonly<Record<string, RegistryEntry>> = {
         },
         "every-order": everyOrder,
         lecture: {
-          summary: "as taught in a lecture: numbers begin at 0, and the first message of each sender is never delivered",
+          summary:
+            "as taught in a lecture: numbers begin at 0, and the first message of each sender is never delivered",
           algorithm: ipMulticastAsLectured,
         },
         overlapping: {

@@ -37,15 +37,10 @@ const withDetector = {
 } as const;
 
 export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
-  "central-server": entry(
-    mutualExclusion,
-    "a server grants requests one at a time",
-    centralServer,
-    {
-      variants: { "causality-probe": probed(centralServer) },
-      shown: { topology: "star", position: atServer, withheld: { request: "grant" } },
-    },
-  ),
+  "central-server": entry(mutualExclusion, "a server grants requests one at a time", centralServer, {
+    variants: { "causality-probe": probed(centralServer) },
+    shown: { topology: "star", position: atServer, withheld: { request: "grant" } },
+  }),
   "elected-server": entry(
     mutualExclusion,
     "an elected central server; permissions are leases with increasing tokens",
@@ -111,7 +106,8 @@ export const mutualExclusions: Readonly<Record<string, RegistryEntry>> = {
       variants: {
         monitored: withDetector,
         "displaced-untold": {
-          summary: "as published in 1985: a request displaced from the head of a queue is not notified, so four nodes can deadlock",
+          summary:
+            "as published in 1985: a request displaced from the head of a queue is not notified, so four nodes can deadlock",
           algorithm: settled(maekawaSanders, { tellsDisplaced: false }),
         },
         "causality-probe": probed(maekawaSanders),

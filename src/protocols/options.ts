@@ -81,7 +81,7 @@ export function optionTable<F extends Fields>(
   const defaults = Object.fromEntries(all.map(([name, each]) => [name, each.default])) as ValuesOf<F>;
   const shape = struct(Object.fromEntries(all.map(([name, each]) => [name, each.shape])));
   const names = Object.keys(defaults);
-  const known = names.length === 0 ? "there are no options" : `the options are ${names.join(", ")}`;
+  const known = names.length === 0 ? "it has no options" : `the options are ${names.join(", ")}`;
   return {
     defaults,
     settle(given) {

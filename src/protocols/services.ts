@@ -8,7 +8,7 @@ import { coordinationSystem, serviceModel } from "./service/coordination-service
 export const services: Readonly<Record<string, RegistryEntry>> = {
   "coordination-service": entry(
     mutualExclusion,
-    "keys, locks, queues and sessions that a Raft log replicates: what is run beside an application elsewhere, in it",
+    "keys, locks, queues and sessions replicated by a Raft log, embedded in the application",
     coordinationSystem,
     {
       model: serviceModel(),

@@ -209,7 +209,9 @@ describe("requests that the admin pages reject", () => {
   test("a port in use", async () => {
     const port = Number(new URL(admin.url).port);
     const second = serveAdmin({ ...options(), address: { host: "127.0.0.1", port } });
-    await expect(second).rejects.toThrow(`cannot listen on 127.0.0.1:${port} for the admin pages: it is taken`);
+    await expect(second).rejects.toThrow(
+      `cannot listen on 127.0.0.1:${port} for the admin pages: the address is in use`,
+    );
   });
 });
 

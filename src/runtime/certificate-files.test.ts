@@ -107,7 +107,9 @@ describe("certificate files of a member that runs", () => {
       look();
       expect(lines).toHaveLength(1);
     }, PATIENCE);
-    expect(lines[0]).toContain("warn cannot use the new certificate files, so the previous certificate remains in use:");
+    expect(lines[0]).toContain(
+      "warn cannot use the new certificate files, so the previous certificate remains in use:",
+    );
     rmSync(join(folder, "node-2.pem"));
     look();
     write(next);

@@ -100,7 +100,11 @@ export function networkMetrics(counts: Counts, gauges: LinkGauges): readonly Met
     counter("bytes_received_total", "Bytes read from sockets.", () => counts.bytesReceived),
     counter("datagrams_sent_total", "Datagrams multicast to all members.", () => counts.datagramsSent),
     counter("datagrams_received_total", "Datagrams received from other members.", () => counts.datagramsReceived),
-    counter("datagrams_unsent_total", "Datagrams that the operating system did not accept.", () => counts.datagramsUnsent),
+    counter(
+      "datagrams_unsent_total",
+      "Datagrams that the operating system did not accept.",
+      () => counts.datagramsUnsent,
+    ),
     counter(
       "messages_incomplete_total",
       "Fragmented messages that never became complete.",
@@ -123,11 +127,7 @@ function journalMetrics({ journal }: Counts): readonly Metric[] {
     counter("journal_written_bytes_total", "Bytes written to the journal.", () => journal.bytes),
     counter("journal_records_total", "Records made durable in the journal.", () => journal.records),
     counter("journal_failures_total", "Failures of the journal. The member stops.", () => journal.failures),
-    durations(
-      "journal_sync_seconds",
-      "Time until a write to the journal was durable.",
-      () => journal.syncing,
-    ),
+    durations("journal_sync_seconds", "Time until a write to the journal was durable.", () => journal.syncing),
   ];
 }
 
@@ -154,11 +154,7 @@ export function serviceMetrics(
     gauge("state_leader_known", "1 if this member knows the leader of the log of shared state, otherwise 0.", () =>
       Number(now.hasLogLeader()),
     ),
-    counter(
-      "state_sessions_lost_total",
-      "Times the session of this member ended.",
-      () => sessionsLost.count,
-    ),
+    counter("state_sessions_lost_total", "Times the session of this member ended.", () => sessionsLost.count),
     ...logMetrics(log, now),
     ...clientMetrics(clients),
     ...etcdMetrics(etcd),
@@ -184,12 +180,19 @@ function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): rea
     of("log_applied_index", "Index of the last applied entry.", ({ appliedIndex }) => appliedIndex),
     of("log_entries", "Entries that no snapshot covers yet.", ({ entries }) => entries),
     {
-      ...named("log_follower_lag_entries", "Entries that a follower is not known to have, by peer. Reported by the leader."),
+      ...named(
+        "log_follower_lag_entries",
+        "Entries that a follower is not known to have, by peer. Reported by the leader.",
+      ),
       type: "gauge",
       label: "peer",
       read: () => (log() ?? NO_LOG).lag,
     },
-    durations("log_commit_seconds", "Time from a command until it was committed and applied here.", () => counts.committing),
+    durations(
+      "log_commit_seconds",
+      "Time from a command until it was committed and applied here.",
+      () => counts.committing,
+    ),
     durations("log_read_seconds", "Duration of linearizable reads.", () => counts.reading),
     durations(
       "snapshot_seconds",
@@ -198,7 +201,11 @@ function logMetrics(counts: Counts["log"], { log, watches }: ServiceGauges): rea
     ),
     of("snapshot_chars", "Size of the last snapshot, in characters.", ({ snapshotChars }) => snapshotChars),
     of("state_bytes", "Bytes of all shared keys, values and items.", ({ stateBytes }) => stateBytes),
-    of("state_limit_bytes", "Limit on the bytes of shared keys, values and items.", ({ stateBytesLimit }) => stateBytesLimit),
+    of(
+      "state_limit_bytes",
+      "Limit on the bytes of shared keys, values and items.",
+      ({ stateBytesLimit }) => stateBytesLimit,
+    ),
     of(
       "state_undefined_bytes",
       "Bytes of commands that wait here until replicated() defines their state machines.",

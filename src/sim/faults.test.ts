@@ -378,7 +378,7 @@ describe("a simulation", () => {
 
 describe("the options of a simulation", () => {
   it.each<[object, string]>([
-    [{ nodes: [] }, "expected nodes of simulation() to be different whole numbers of 0 or more, at least one, got []"],
+    [{ nodes: [] }, "expected nodes of simulation() to be one or more different whole numbers of 0 or more, got []"],
     [{ seed: 2 ** 32 }, "expected seed of simulation() to be a whole number from 0 to 4294967295, got 4294967296"],
     [{ delayMs: -1 }, "expected delayMs of simulation() to be a finite number >= 0, got -1"],
     [

@@ -119,8 +119,7 @@ export class Kernel<V extends Vocabulary> implements Effects<V> {
 
   /** Entry and event listeners are called during a step. @throws UsageError if a step is running */
   requireBetweenSteps(): void {
-    if (this.stepping !== null)
-      throw new UsageError("in-step", "expected no change to a simulation during a step");
+    if (this.stepping !== null) throw new UsageError("in-step", "expected no change to a simulation during a step");
   }
 
   /** Adds an entry to the trace, if there is one. */

@@ -66,7 +66,7 @@ describe("virtual time", () => {
     const time = new VirtualTime();
     const end = new AbortController();
     const run = time.drive(() => realSleep(60_000, undefined, { ref: true, signal: end.signal }), 100);
-    await expect(run).rejects.toThrow(/nothing is left to happen.*not of this world.*Timeout.*sleep\(\)/s);
+    await expect(run).rejects.toThrow(/no event is left.*outside this world.*Timeout.*sleep\(\)/s);
     end.abort();
   });
 

@@ -83,7 +83,10 @@ export class VirtualTime {
    */
   drive<T>(body: () => T | PromiseLike<T>, limitMs: number): Promise<T> {
     if (this.#drive !== null)
-      throw new UsageError("world-is-running", "expected one run of the world at a time, but another has not ended yet");
+      throw new UsageError(
+        "world-is-running",
+        "expected one run of the world at a time, but another has not ended yet",
+      );
     return new Promise<T>((resolve, reject) => {
       const end = (settle: () => void): void => {
         if (this.#drive !== drive) return;

@@ -9,14 +9,8 @@ describe("invalid options of a world are rejected, with a hint", () => {
   const speeds = "expected drift of simulate() to be an object from id to a finite number > 0";
   test.each([
     [() => simulate(undefined as never), "expected the options of simulate() to be an object, got undefined"],
-    [
-      () => simulate({} as never),
-      "expected members to be their number, or a list of distinct ids, got undefined",
-    ],
-    [
-      () => world({ members: 2.5 }),
-      "expected members to be their number, or a list of distinct ids, got 2.5",
-    ],
+    [() => simulate({} as never), "expected members to be their number, or a list of distinct ids, got undefined"],
+    [() => world({ members: 2.5 }), "expected members to be their number, or a list of distinct ids, got 2.5"],
     [() => world({ sed: 5 }), `expected the options of simulate() to be among ${all}, got "sed"; did you mean seed?`],
     [() => world({ seed: Number.NaN }), "expected seed of simulate() to be a whole number, got NaN"],
     [

@@ -66,7 +66,7 @@ describe("a world", () => {
     const world = simulate({ members: 2, seed: 1 });
     const end = new AbortController();
     const run = world.run(() => realSleep(60_000, undefined, { signal: end.signal }), { limitMs: 5_000 });
-    await expect(run).rejects.toThrow(/not of this world \(under way in this process: .*Timeout.*sleep\(\)/s);
+    await expect(run).rejects.toThrow(/outside this world \(under way in this process: .*Timeout.*sleep\(\)/s);
     end.abort();
   });
 
@@ -143,7 +143,7 @@ describe("a member", () => {
   test("that has left may be restarted at once; a running one must be ended first", async () => {
     const world = simulate({ members: 3, seed: 2 });
     await world.run(async () => {
-      expect(() => world.restart(1)).toThrow(/it runs: kill\(1\) or crash\(1\) first/);
+      expect(() => world.restart(1)).toThrow(/it is running: kill\(1\) or crash\(1\) first/);
       const before = world.member(1);
       await before.leave();
       const again = await world.restart(1);

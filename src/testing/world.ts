@@ -285,7 +285,10 @@ export class World {
   wipe(id: NodeId): void {
     const machine = this.#machine(id);
     if (machine.run !== null)
-      throw new UsageError("already-running", `expected member ${id} to be down, but it is running: crash(${id}) first`);
+      throw new UsageError(
+        "already-running",
+        `expected member ${id} to be down, but it is running: crash(${id}) first`,
+      );
     this.note(`node ${id} loses its disk`);
     machine.disk.wipe();
   }
@@ -299,7 +302,10 @@ export class World {
     const machines = members.map((id) => this.#machine(id));
     const running = machines.find(({ run }) => run !== null);
     if (running !== undefined)
-      throw new UsageError("already-running", `expected member ${running.id} to be down, but it is running: crash it first`);
+      throw new UsageError(
+        "already-running",
+        `expected member ${running.id} to be down, but it is running: crash it first`,
+      );
     this.note(`nodes ${members.join(", ")} will found a new cluster`);
     this.#founders = idsOf(members);
     const cluster = this.#clusterName;
@@ -480,10 +486,7 @@ function idsOf(members: number | readonly NodeId[]): readonly NodeId[] {
   const ids = typeof members === "number" ? upTo(members) : Array.isArray(members) ? [...members] : [];
   const isSound = ids.length > 0 && ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < FIRST_CLIENT_MACHINE);
   if (isSound && new Set(ids).size === ids.length) return ids;
-  throw new UsageError(
-    "bad-option",
-    unexpected("members", "their number, or a list of distinct ids", members),
-  );
+  throw new UsageError("bad-option", unexpected("members", "their number, or a list of distinct ids", members));
 }
 
 const upTo = (count: number): NodeId[] =>

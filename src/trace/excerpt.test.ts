@@ -73,7 +73,10 @@ describe("an excerpt of a trace", () => {
   });
 
   it.each<[Selection, string]>([
-    [{ hide: ["foo"] }, "expected the hidden type to be a message, timer or event of the trace: call, election.call, b"],
+    [
+      { hide: ["foo"] },
+      "expected the hidden type to be a message, timer or event of the trace: call, election.call, b",
+    ],
     [{ from: 41 }, "expected the beginning to be at most 40 ms, when the trace ends, got 41"],
     [{ to: -1 }, "expected the end to be at least 0 ms, when the trace begins, got -1"],
     [{ nodes: [2] }, "expected the node to be one of 0, 1, got 2"],

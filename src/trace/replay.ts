@@ -154,7 +154,13 @@ export class Replaying<V extends Vocabulary> {
       const needsNobody = kind === "fault" || (kind === "lost" && entry.to === node);
       if (begun.has(node) || needsNobody) continue;
       begun.add(node);
-      if (kind !== "start") this.#lose(index, node, "begins in the middle", `the recording does not have the earlier steps of node ${node}`);
+      if (kind !== "start")
+        this.#lose(
+          index,
+          node,
+          "begins in the middle",
+          `the recording does not have the earlier steps of node ${node}`,
+        );
     }
     this.#count();
   }

@@ -175,6 +175,6 @@ describe("coterie new", () => {
       cwd: elsewhere,
     }).catch((error: unknown) => error)) as { code: number; stderr: string };
     expect(code).toBe(2);
-    expect(stderr.replaceAll(/\s+/g, " ")).toContain("to write into a project of your own, add --out DIR");
+    expect(stderr.replaceAll(/\s+/g, " ")).toContain("to write into your own project, add --out DIR");
   });
 });

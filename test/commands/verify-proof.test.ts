@@ -43,13 +43,13 @@ describe("a proof", () => {
       verdict: "proved",
       culprit: 2,
       how: "equivocation",
-      why: "player 2 has committed to two actions in turn 3",
+      why: "player 2 committed to two actions in turn 3",
       game: "chess",
       keysCompared: true,
     });
     const plain = await coterie("verify-proof", file);
     expect(plain).toMatchObject({ code: 0, stderr: "" });
-    expect(plain.stdout).toContain("✓ proved  player 2 has committed to two actions in turn 3");
+    expect(plain.stdout).toContain("✓ proved  player 2 committed to two actions in turn 3");
     expect(plain.stdout).toContain("by the keys in the file: --keys compares them with yours");
   });
 

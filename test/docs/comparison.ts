@@ -149,7 +149,7 @@ const noticed: Partial<SystemSpec> = { timers: "quiet", crashNotifications: "las
 
 const cases: Readonly<Record<string, Partial<Election>>> = {
   bully: {
-    best: "the second-highest notices",
+    best: "the second-highest node detects the crash",
     worst: "the lowest node starts the election after the highest crashed",
     knows: "all nodes, and their ids",
   },

@@ -94,6 +94,6 @@ test("docs/learn/algorithms.md: no row is still as `coterie new` wrote it", () =
 
 test("a row contains the first sentences of the header", () => {
   expect(rowOf("raymond")).toBe(
-    "| [`raymond`](protocols/raymond.md) | on a tree, requests go towards the one token, and it comes back the same way | at most one node is inside; every request is granted | no crashes; reliable links, in any order; a node that is inside leaves | 2d messages per entry, d the distance to the privilege: none where it is, twice the diameter at worst |",
+    "| [`raymond`](protocols/raymond.md) | on a tree, requests travel toward the token, which returns along the same path | at most one node is inside; every request is granted | no crashes; reliable links, in any order; a node that is inside leaves | 2d messages per entry, d the distance to the privilege: none where it is, twice the diameter at worst |",
   );
 });

@@ -77,7 +77,7 @@ describe("a port in use", () => {
     const file = config({ members: { 0: `127.0.0.1:${port}` } });
     const { code, stdout, stderr } = await coterie("node", "--config", file, "--id", "0");
     expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain(`cannot listen on 127.0.0.1:${port}: it is taken`);
+    expect(stderr).toContain(`cannot listen on 127.0.0.1:${port}: the address is in use`);
     release();
   });
 });

@@ -99,7 +99,7 @@ test.each([
     "1.1 2 was acknowledged as 1.1.2.0, and its sender was not delivered it",
   ],
   [
-    "acknowledged before the state came, and with nobody",
+    "acknowledged before the state came, but missing from it",
     { 1: [a, c], 2: [sent(2, "2.2 1"), given(1), c] },
     "2.2 1 was acknowledged as 1.2.2.0, but no process delivered it",
   ],

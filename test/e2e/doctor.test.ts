@@ -142,7 +142,7 @@ test("doctor reports a server that accepts connections and does not answer", asy
     check: "member 1",
     verdict: "problem",
     found: `127.0.0.1:${port} accepts connections but does not answer within 2 s`,
-    advice: expect.stringContaining("start it again") as string,
+    advice: expect.stringContaining("restart it") as string,
   });
 });
 

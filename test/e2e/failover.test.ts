@@ -145,8 +145,8 @@ test("`coterie status` fails while the alive members disagree", { tags: ["long"]
   await cluster.act({ type: "cut", nodes: [0, 1] });
   const { code, stderr } = await until("both lead", async () => {
     const status = await coterie("status", "--admin", cluster.ready.admin);
-    return status.code === 1 && status.stderr.includes("node 0 says 0") ? status : null;
+    return status.code === 1 && status.stderr.includes("node 0 names 0") ? status : null;
   });
   expect(code).toBe(1);
-  expect(stderr).toBe("coterie: the members do not agree on a leader: node 0 says 0, node 1 says 1\n");
+  expect(stderr).toBe("coterie: the members do not agree on a leader: node 0 names 0, node 1 names 1\n");
 });

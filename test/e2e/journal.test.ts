@@ -99,7 +99,7 @@ describe("`coterie up --protocol paxos`", () => {
 
     const other = await coterie("up", ...words, "--port", "0", "--name", "other", "--json");
     expect(other.code).toBe(1);
-    expect(other.stderr).toMatch(/to be that of member \d of other, got/); // The one that ends first.
+    expect(other.stderr).toMatch(/to be owned by member \d of other, got/); // The one that ends first.
   });
 });
 

@@ -145,7 +145,7 @@ async function started(ids: readonly number[]): Promise<void> {
 /** Another process may have taken its port meanwhile and may free it again. */
 async function isListening(id: number): Promise<boolean> {
   const member = members.running.get(id) as Coterie;
-  if (member.stderr.includes("it is taken")) {
+  if (member.stderr.includes("the address is in use")) {
     await member.finished;
     members.serve(id, "--fault-injector");
   }

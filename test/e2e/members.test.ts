@@ -162,7 +162,7 @@ test("an impossible change is rejected in a sentence", async () => {
   });
   expect(await coterie("member", "add", "1", address(1), ...at)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("member 1 has been removed, and ids are not given again"),
+    stderr: expect.stringContaining("member 1 has been removed, and ids cannot be reused"),
   });
   expect(await coterie("member", "move", "4", "nowhere", ...at)).toMatchObject({
     code: 2,

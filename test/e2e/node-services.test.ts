@@ -60,7 +60,7 @@ async function serviceOf(source: string): Promise<{ start: (id: number) => Repli
     });
     running.add(child);
     createInterface({ input: child.stdout }).on("line", (line) => {
-      const [, token] = /does what is due, under token (\d+)$/.exec(line) ?? [];
+      const [, token] = /runs the schedule under token (\d+)$/.exec(line) ?? [];
       if (token !== undefined) ticks.push({ id, token: Number(token) });
     });
     const exited = new Promise<number | null>((resolve) => child.on("close", resolve));

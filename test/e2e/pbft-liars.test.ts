@@ -129,7 +129,9 @@ async function expectNamed(liar: number, behaviour: BehaviourName, honest: reado
       exposed.filter((node) => node !== liar),
       `member ${id}`,
     ).toEqual([]);
-    const isSaid = members.running.get(id)?.stderr.includes(`node ${liar} is Byzantine: it signed contradictory statements`);
+    const isSaid = members.running
+      .get(id)
+      ?.stderr.includes(`node ${liar} is Byzantine: it signed contradictory statements`);
     expect(isSaid, `member ${id}`).toBe(exposed.length > 0);
     if (isSaid) naming.push(id);
     const heard = async (): Promise<{ ofLiar: number; ofOther: number }> => {

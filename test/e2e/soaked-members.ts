@@ -109,7 +109,7 @@ export class SoakedMembers {
     return true;
   }
 
-  /** @param tell receives a description of the action before it happens */
+  /** Calls `tell` with a description of the action before it happens. */
   async carryOut(deed: Deed, tell: (text: string) => void): Promise<void> {
     const victim = this.#victim();
     const whileMs = this.#random.below(WHILE_MS);

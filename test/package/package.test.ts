@@ -207,7 +207,7 @@ describe("the packed tarball", () => {
     process.kill(-cluster.group, "SIGINT"); // Ctrl-C reaches the whole group.
     // The shell that npx puts in between may die of the signal itself, no matter how Coterie ends.
     expect([0, "SIGINT"]).toContain(await cluster.ended);
-    await until("nobody is left", () => cluster.alive().length === 0);
+    await until("no process is left", () => cluster.alive().length === 0);
   });
 });
 
@@ -240,7 +240,7 @@ describe("a folder with only the sources", () => {
     const cluster = await up(sources, "npm", "start", "--", "--nodes", "3", "--json", "--port", "0");
     process.kill(cluster.group, "SIGTERM"); // Only to npm, as its parent process would.
     expect(await cluster.ended).toBe(0);
-    await until("nobody is left", () => cluster.alive().length === 0);
+    await until("no process is left", () => cluster.alive().length === 0);
   });
 });
 

@@ -13,7 +13,7 @@ const FLOOD = "src/protocols/consensus/flood-set.ts";
 const LOCKSTEP = "src/protocols/consensus/lockstep/lockstep.ts";
 const WORDS = "src/protocols/consensus/lockstep/vocabulary.ts";
 
-// Byzantine nodes build their messages from those of their algorithm.
+// Byzantine nodes modify the messages of their algorithm.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Any = any;
 const lying = (lies: (message: Any) => readonly object[]): ByzantineBehaviour => ({

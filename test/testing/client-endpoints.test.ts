@@ -53,7 +53,7 @@ test("a client that publishes endpoints itself is rejected, and no client receiv
     expect(other.signal.reason).toMatchObject({ code: "client-refused" });
     await world.sleep(500);
     expect(honest.status().endpoints).toEqual(at(2, 1, 3));
-    expect(() => honest.map(ENDPOINTS)).toThrow(/names that begin with coterie\/ are kept for the members themselves/);
+    expect(() => honest.map(ENDPOINTS)).toThrow(/to be one that does not begin with coterie\/, which is reserved/);
     await honest.close();
   });
 });

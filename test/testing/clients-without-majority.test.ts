@@ -62,7 +62,7 @@ test("a client that was connected gets the error from its calls as well", async 
     expect(client.status().endpoints).toHaveLength(3);
     loseMajority(world);
     await expect(stock.put("a", 2, { timeoutMs: 600 })).rejects.toMatchObject({
-      message: expect.stringMatching(/within 600 ms: member 1 knows no leader of the log; it may have been done/),
+      message: expect.stringMatching(/within 600 ms: member 1 knows no leader of the log; it may have taken effect/),
     });
     await expect(stock.put("a", 2, { timeoutMs: 3_000 })).rejects.toMatchObject({
       code: "request-timeout",

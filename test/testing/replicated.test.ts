@@ -120,9 +120,7 @@ test("members that never define a machine stop before they would drop a command,
     for (const id of [2, 3]) {
       const { reason } = world.member(id).signal;
       expect(reason).toMatchObject({ code: "member-failed", cause: { code: "undefined-machine" } });
-      expect(String(reason)).toContain(
-        'call replicated("last", …) in the turn in which join() resolves, at every member',
-      );
+      expect(String(reason)).toContain('call replicated("last", …) as soon as join() resolves, at every member');
     }
     const { events, reason } = await warned;
     expect(reason).toBe(world.member(2).signal.reason);

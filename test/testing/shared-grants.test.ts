@@ -88,7 +88,7 @@ describe("a lock on the log", () => {
       await world.member(1).semaphore("seats", { permits: 3 }).acquire();
       await expect(world.member(2).semaphore("seats", { permits: 4 }).acquire()).rejects.toMatchObject({
         code: "other-setting",
-        message: 'a permit of the semaphore "seats": it is used with a capacity of 3, not 4',
+        message: 'a permit of the semaphore "seats": expected a capacity of 3, as already in use, got 4',
       });
     });
   });

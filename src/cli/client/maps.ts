@@ -279,7 +279,7 @@ export function declareTxn(command: Command, invocation: Invocation): void {
 }
 
 const txnManual: Manual = {
-  examples: ["coterie txn move.json", "coterie txn - --json < move.json"],
+  examples: ["coterie txn move.json", "coterie txn move.json --json"],
   exitCodes: `${EXIT_CODES}. A comparison that does not hold is 1`,
   details: `\`move.json\` moves the last apples, if there are still three:
 

@@ -17,7 +17,7 @@ export function declare(command: Command, { stdout }: Invocation): void {
   declareChange(command, stdout);
   declareReplace(command, stdout);
   withManual(command, {
-    examples: ["coterie member list", "coterie member add 4 10.0.0.4:7100", "coterie member add --help"],
+    examples: ["coterie member list", "coterie member add 4 10.0.0.4:7100", "coterie member remove 1 --wait"],
     exitCodes: EXIT_CODES,
     details: `Changes of the list need the role admin. One change at a time: see [membership](../operate/membership.md).`,
   });
@@ -171,7 +171,7 @@ const replaceManual: Manual = {
 
 Stop member 3 first; members 1 and 2 may run. Copy folders from other machines only after member 3 has stopped: an older copy,
 such as a backup, lacks promises made since. Never use the old folder of member 3 again, nor a copy of it. If you use elections by
-name, wait for their longest lease before you start member 3: 0.45 s, unless \`timing\` or \`leaseMs\` changes it.
+name, wait for their longest lease before you start member 3: 5 s, unless \`timing\` or \`leaseMs\` changes it.
 
 Of n members, at most ⌈n/2⌉ − 1 can be replaced: fewer folders than a majority may lack a decision.`,
 };
@@ -184,7 +184,7 @@ interface Folders {
 async function run(id: number, { data, from }: Folders, stdout: Output): Promise<void> {
   await replaceMember({ id, folder: data, from, log: { warn } }).catch(blameTheCaller);
   stdout.write(
-    `made ${data}: start member ${id} with it, once it has been stopped for the longest lease of your elections (0.45 s by default)\n`,
+    `made ${data}: start member ${id} with it, once it has been stopped for the longest lease of your elections (5 s by default)\n`,
   );
 }
 

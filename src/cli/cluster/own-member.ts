@@ -84,6 +84,8 @@ const JOURNAL_CODES = [
   "journal-in-use",
   "damaged-journal",
   "foreign-journal",
+  "journal-path",
+  "journal-version",
   "other-journal",
   "journal-full",
   "wrong-members",

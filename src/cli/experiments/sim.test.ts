@@ -15,7 +15,9 @@ const report = (protocol: string, words: Omit<Experiment, "protocol">): string =
 
 it("prints textbook message counts for comparison", () => {
   const text = report("chang-roberts", { ring: [1, 15, 9, 4, 3, 17, 24], call: [1] });
-  expect(text).toContain("messages    20: 13 election, 7 elected\ntextbook    14 messages: the highest calls\n");
+  expect(text).toContain(
+    "messages    20: 13 election, 7 elected\ntextbook    14 messages: the highest node starts the election\n",
+  );
   expect(report("ricart-agrawala", {})).toContain("; 8 each of 5\ntextbook    8 messages: one entry and exit\n");
 });
 

@@ -32,7 +32,10 @@ test("disconnects a client with a replaced token, and keeps one with a valid tok
   );
 
   writeFileSync(roles, "{");
-  await vi.waitFor(() => expect(warn.mock.calls.flat().join()).toContain("the previous roles remain in effect"), PATIENCE);
+  await vi.waitFor(
+    () => expect(warn.mock.calls.flat().join()).toContain("the previous roles remain in effect"),
+    PATIENCE,
+  );
   await leaked?.map("m").put("k", 1);
 
   writeRoles(roles, { new: "write", other: "write" });

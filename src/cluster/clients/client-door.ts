@@ -381,7 +381,12 @@ export class Guest implements Occupant {
         reason: `expected no name that begins with ${OWN_NAMES}`,
       });
     if (this.#reads >= MAX_READS)
-      return this.say({ type: "refused", id, code: "overloaded", reason: `this client already has ${MAX_READS} pending reads` });
+      return this.say({
+        type: "refused",
+        id,
+        code: "overloaded",
+        reason: `this client already has ${MAX_READS} pending reads`,
+      });
     this.#reads += 1;
     counts.reads += 1;
     try {

@@ -58,7 +58,7 @@ test.each([
   `{"else":[{"delete":{"map":"${ENDPOINTS}","key":"1"}}]}`,
 ])("cannot appear in a transaction: %s", async (request) => {
   const asked = performed({ submit: never, call: never }, readTransaction(JSON.parse(request)));
-  await expect(asked).rejects.toThrow(/names that begin with coterie\/ are kept for the members themselves/);
+  await expect(asked).rejects.toThrow(/to be one that does not begin with coterie\/, which is reserved/);
 });
 
 function never(): never {

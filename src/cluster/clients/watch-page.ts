@@ -29,7 +29,10 @@ export function watch(
   if (key !== undefined && prefix !== undefined)
     throw new UsageError("bad-request", unexpected("prefix", "absent when key is set", prefix));
   if (watches.size >= MAX_WATCHES)
-    throw new EnvironmentError("too-many-watches", `this member already serves ${MAX_WATCHES} watches, which is the maximum`);
+    throw new EnvironmentError(
+      "too-many-watches",
+      `this member already serves ${MAX_WATCHES} watches, which is the maximum`,
+    );
   const seen = c.req.header("last-event-id");
   const [last, at, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(seen ?? "") ?? [];
   if (seen !== undefined && last === undefined)

@@ -201,7 +201,9 @@ test("refuses calls above the limit, and accepts more once some are over", async
       details: "etcdserver: too many requests",
     });
   expect(counts.refused).toEqual({ "too-many-requests": 3 });
-  expect(said).toEqual(["clients of etcd's API: 10 calls are under way, which is the maximum: further calls are rejected"]);
+  expect(said).toEqual([
+    "clients of etcd's API: 10 calls are in progress, which is the maximum: further calls are rejected",
+  ]);
   for (const go of waiting) go();
   await Promise.all(calls);
   await vi.waitFor(() => expect(counts.open).toBe(0), PATIENCE);
@@ -317,6 +319,6 @@ test("names an address that is in use", async () => {
     createLog(() => {}),
   );
   await expect(serveGrpc({ host: "127.0.0.1", port: door.port }, {}, room, new KnownLeader())).rejects.toThrow(
-    `cannot listen on 127.0.0.1:${door.port} for etcd's API: it is taken`,
+    `cannot listen on 127.0.0.1:${door.port} for etcd's API: the address is in use`,
   );
 });

@@ -21,7 +21,9 @@ export function etcdPlaceOf({ etcd, dataDir }: JoinOptions): HostPort | null {
   const address = parseHostPort(etcd);
   if (address === null) throw refusal(unexpected("etcd", "host:port", etcd));
   if (dataDir === undefined)
-    throw refusal(`${unexpected("etcd", "absent without a dataDir", etcd)}: shared state is stored in a journal, so set dataDir`);
+    throw refusal(
+      `${unexpected("etcd", "absent without a dataDir", etcd)}: shared state is stored in a journal, so set dataDir`,
+    );
   if (!isLoopback(address.host))
     throw refusal(`${unexpected("etcd", "a loopback address", etcd)}: its clients do not authenticate`);
   return address;

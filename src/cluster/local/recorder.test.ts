@@ -72,9 +72,7 @@ describe("a recorder", () => {
   it("rejects an existing file, unless it may overwrite it, and a missing folder", async () => {
     const file = join(folder, "old.jsonl");
     writeFileSync(file, "something old\n");
-    expect(() => recording("old.jsonl")).toThrow(
-      `${file} already exists: name another, or overwrite it with --force`,
-    );
+    expect(() => recording("old.jsonl")).toThrow(`${file} already exists: name another, or overwrite it with --force`);
     await recording("old.jsonl", { force: true }).recorder.close();
     expect(readFileSync(file, "utf8")).toBe(`${JSON.stringify(header)}\n`);
     expect(() => recording("no/such/folder.jsonl")).toThrow("(ENOENT)");

@@ -15,7 +15,6 @@ export function requireName(name: unknown): string {
 function nameFault(name: unknown): string | null {
   if (typeof name !== "string" || name === "") return "a non-empty string";
   if (utf8Bytes(name) > MAX_NAME_BYTES) return `at most ${MAX_NAME_BYTES} bytes long`;
-  if (name.startsWith(OWN_NAMES))
-    return `one that does not begin with ${OWN_NAMES}, which is reserved`;
+  if (name.startsWith(OWN_NAMES)) return `one that does not begin with ${OWN_NAMES}, which is reserved`;
   return /[\p{Cc}\p{Cs}]/u.test(name) ? "free of control characters" : null;
 }

@@ -57,8 +57,7 @@ test("a member that has lost its folder names this cause and the command that re
     world.wipe(3);
     await Promise.all([world.restart(1), world.restart(2)]);
     const wiped = await world.restart(3);
-    const cause =
-      /lost-journal: this node has a new journal, but node \d remembers another.*`coterie member replace`/;
+    const cause = /lost-journal: this node has a new journal, but node \d remembers another.*`coterie member replace`/;
     await expect(wiped.ready({ timeoutMs: 3_000 })).rejects.toMatchObject({
       code: "ready-timeout",
       phase: "no-majority",

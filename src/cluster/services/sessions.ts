@@ -41,7 +41,10 @@ export class Sessions implements SessionHost {
     if (this.#closing.signal.aborted) throw leaving();
     if (this.#open.size >= MAX_SESSIONS) {
       this.#onRefused();
-      throw new EnvironmentError("too-many-sessions", `this member already has ${MAX_SESSIONS} sessions, which is the maximum`);
+      throw new EnvironmentError(
+        "too-many-sessions",
+        `this member already has ${MAX_SESSIONS} sessions, which is the maximum`,
+      );
     }
     const session = new Session(silenceMs, this.#closing.signal);
     const held =
@@ -219,7 +222,8 @@ class Session implements OpenSession {
   }
 }
 
-const leaving = (): CoordinationError => new CoordinationError("member-left", "never-acquired", "this member is leaving");
+const leaving = (): CoordinationError =>
+  new CoordinationError("member-left", "never-acquired", "this member is leaving");
 
 /** Most messages of a session are `certain`, and only the latest one matters. */
 function latestWords(waiting: readonly SessionWord[], word: SessionWord): SessionWord[] {

@@ -47,15 +47,17 @@ export async function salvageFolders(folders: readonly string[]): Promise<Salvag
 
 function salvagedFrom({ id, folder, group, slots }: KeptJournal): Salvaged {
   const records = (slots.get("service/log")?.records ?? []).map((record) => unwrapped(record as never));
-  if (records.length === 0)
-    throw new UsageError(CODE, `expected ${folder} to contain shared state, but it does not`);
+  if (records.length === 0) throw new UsageError(CODE, `expected ${folder} to contain shared state, but it does not`);
   const founders = group.members.length === 0 ? [id] : group.members;
   return salvaged(founders, records as unknown as Raft["record"][]);
 }
 
 function requireOneCluster(kept: readonly KeptJournal[]): void {
   const refuse = (a: KeptJournal, b: KeptJournal): never => {
-    throw new UsageError(CODE, `expected folders of one cluster, but ${a.folder} and ${b.folder} belong to different clusters`);
+    throw new UsageError(
+      CODE,
+      `expected folders of one cluster, but ${a.folder} and ${b.folder} belong to different clusters`,
+    );
   };
   for (const [at, a] of kept.entries())
     for (const b of kept.slice(at + 1)) {

@@ -153,9 +153,7 @@ function headerIn(line: string, refuse: (why: string) => never): SnapshotHeader 
   const { format, version, ...header } = (first ?? {}) as SnapshotHeader & { format?: unknown; version?: unknown };
   if (format !== FORMAT) return refuse("but it does not begin like one");
   if (version !== VERSION)
-    return refuse(
-      `of version ${VERSION} of the format, got version ${version}: use the release that wrote it`,
-    );
+    return refuse(`of version ${VERSION} of the format, got version ${version}: use the release that wrote it`);
   const wrong = problem(headerShape, first, "the first line");
   return wrong === null ? header : refuse(`but it is not: ${wrong}`);
 }

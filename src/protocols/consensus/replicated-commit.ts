@@ -72,7 +72,7 @@ export type ReplicatedCommit = {
 const commitOptions = optionTable("replicated-commit", {
   votesMs: positive(2_000, "the first node that notices aborts a transaction that lacks votes after this time"),
   againMs: positive(1_000, "an entry is proposed again if it is not in the log after this time"),
-  snapshotEvery: count(100, "the number of log entries after which the log may be compacted"),
+  snapshotEvery: count(100, "the log may be compacted after this many entries"),
 });
 
 export type ReplicatedCommitOptions = OptionsOf<typeof commitOptions>;

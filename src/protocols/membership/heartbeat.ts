@@ -55,7 +55,10 @@ interface Watch {
 const heartbeatOptions = optionTable("heartbeat", {
   intervalMs: count(100, "the heartbeat interval"),
   minMisses: count(3, "the initial number of consecutive heartbeats that may be missed"),
-  maxMisses: count(6, "the limit to which false suspicions raise that number; equal to `minMisses`: a fixed timeout"),
+  maxMisses: count(
+    6,
+    "the maximum of that number, which grows with false suspicions; equal to `minMisses`: a fixed timeout",
+  ),
   calmBeats: count(100, "after this many heartbeats without a miss, the tolerated number decreases by one"),
 });
 

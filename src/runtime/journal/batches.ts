@@ -220,7 +220,8 @@ export function scan(bytes: Buffer, file: string): Scan {
     const found = bytes.readUIntLE(at + 8, 6);
     if (found !== number + 1) throw damaged(file, at, `write ${found} comes after write ${number}`);
     const before = entries.length;
-    if (!readRecords(bytes, at + BATCH_BYTES, at + length, entries)) throw damaged(file, at, "its records are not valid");
+    if (!readRecords(bytes, at + BATCH_BYTES, at + length, entries))
+      throw damaged(file, at, "its records are not valid");
     isMarked = entries.length === before;
     [at, number] = [at + length, found];
   }

@@ -31,9 +31,7 @@ describe("a journal that was not closed", () => {
       Buffer.concat([readFileSync(folder.file).subarray(HEADER_BYTES, HEADER_BYTES + 20), Buffer.alloc(30)]),
     );
     expect(await folder.session()).toHaveLength(3);
-    expect(folder.warnings).toEqual([
-      `the journal ${folder.file} ended with an unconfirmed write: removed 50 bytes`,
-    ]);
+    expect(folder.warnings).toEqual([`the journal ${folder.file} ended with an unconfirmed write: removed 50 bytes`]);
     expect(await folder.session()).toHaveLength(3);
     expect(folder.warnings).toHaveLength(1);
     expect(statSync(folder.file).size).toBeGreaterThan(size); // The marks for opening and closing it.

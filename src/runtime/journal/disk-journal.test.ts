@@ -184,9 +184,7 @@ describe("is rejected", () => {
 
   test("a file in place of the directory, and a directory in place of the file", async () => {
     writeFileSync(join(folder.path, "taken"), "");
-    await expect(folder.open({}, join(folder.path, "taken"))).rejects.toThrow(
-      "a file exists at this path (EEXIST)",
-    );
+    await expect(folder.open({}, join(folder.path, "taken"))).rejects.toThrow("a file exists at this path (EEXIST)");
     await expect(folder.open({}, join(folder.path, "taken", "inside"))).rejects.toThrow(
       "a part of its path is a file (ENOTDIR)",
     );

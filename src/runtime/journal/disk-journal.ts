@@ -63,13 +63,10 @@ export async function openJournal(directory: string, options: JournalOptions): P
   try {
     const { file, held: scan, cutBytes } = await JournalFile.open(place, limits.maxFileBytes);
     if (cutBytes > 0)
-      options.log.warn(
-        `the journal ${file.path} ended with an unconfirmed write: removed ${cutBytes} bytes`,
-        {
-          event: "journal-cut",
-          bytes: cutBytes,
-        },
-      );
+      options.log.warn(`the journal ${file.path} ended with an unconfirmed write: removed ${cutBytes} bytes`, {
+        event: "journal-cut",
+        bytes: cutBytes,
+      });
     try {
       const journal = new DiskJournal(place, file, scan, await folder.list(), { ...options, limits });
       if (!scan.isMarked) await journal.mark();

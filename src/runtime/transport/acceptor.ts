@@ -226,8 +226,7 @@ export class Acceptor<M> {
     const incumbent = incoming.connection;
     if (incumbent !== null && incoming.runs[0]?.incarnation !== hello.incarnation)
       return this.#challenge(incumbent, (isAlive) => {
-        if (isAlive)
-          return this.#refuse(connection, ["duplicate-id", `another live process is node ${hello.from}`]);
+        if (isAlive) return this.#refuse(connection, ["duplicate-id", `another live process is node ${hello.from}`]);
         incumbent.stream.destroy();
         if (incoming.connection === incumbent) incoming.connection = null;
         this.#admit(connection, hello, welcome); // A third process may have connected meanwhile.
@@ -253,7 +252,8 @@ export class Acceptor<M> {
       return ["wrong-cluster", `expected cluster "${self.cluster}", got "${hello.cluster}"`];
     // Nodes of different versions may have different hashes. The newer one knows the messages of the older one.
     if (hello.version === self.version && hello.protocol !== self.protocol) return ["wrong-protocol", OTHER_PROTOCOL];
-    if (hello.to !== self.from) return ["wrong-node", `this is node ${self.from}, but the caller expected node ${hello.to}`];
+    if (hello.to !== self.from)
+      return ["wrong-node", `this is node ${self.from}, but the caller expected node ${hello.to}`];
     const isOfGroup = hello.identity.group === identity.group || hello.identity.group === "";
     if (hello.from === self.from || (isOfGroup && !this.#mayCall(hello)))
       return ["unknown-node", `expected one of the nodes ${[...this.#incoming.keys()].join(", ")}, got ${hello.from}`];

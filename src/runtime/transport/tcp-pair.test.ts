@@ -176,7 +176,7 @@ describe.each(grounds)("on the $name platform", ({ on }) => {
       await opened(ground, 0);
       const second = transportOn(ground, 0);
       const address = formatHostPort(ground.addresses[0]);
-      await expect(second.open()).rejects.toThrow(`cannot listen on ${address}: it is taken`);
+      await expect(second.open()).rejects.toThrow(`cannot listen on ${address}: the address is in use`);
     }),
   );
 

@@ -160,7 +160,8 @@ export const isObjection = (opened: Opened | Buffer | Objection): opened is Obje
 
 function readExcluded(from: Reader): NodeId[] {
   const count = from.natural();
-  if (count > MAX_EXCLUDED) throw new MalformedBytes(`${count} members are excluded, at most ${MAX_EXCLUDED} are allowed`);
+  if (count > MAX_EXCLUDED)
+    throw new MalformedBytes(`${count} members are excluded, at most ${MAX_EXCLUDED} are allowed`);
   return Array.from({ length: count }, () => from.natural());
 }
 

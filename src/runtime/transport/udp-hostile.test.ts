@@ -196,7 +196,7 @@ describe("a group with a key", () => {
     const before = overheard.length;
     for (const datagram of genuine) say(datagram);
     await vi.waitFor(() => expect(overheard.length).toBeGreaterThanOrEqual(before + genuine.length), PATIENCE);
-    await expectRefused("replayed", genuine.length, "was there before");
+    await expectRefused("replayed", genuine.length, "was received before");
     await expectGoodTraffic();
   });
 

@@ -84,4 +84,6 @@ export async function retried<R>(
 }
 
 const tooFast = (tries: number, read: string): string =>
-  tries === 1 ? `another writer changed ${read} first` : `another writer changed ${read} first, ${tries} times in a row`;
+  tries === 1
+    ? `another writer changed ${read} first`
+    : `another writer changed ${read} first, ${tries} times in a row`;

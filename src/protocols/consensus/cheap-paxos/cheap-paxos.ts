@@ -31,7 +31,7 @@ const cheapPaxosOptions = optionTable(
       [],
       "the auxiliary nodes; empty: the highest f of 2f + 1 or 2f + 2 nodes",
     ),
-    suspectAfter: whole(2, "the number of consecutive unanswered heartbeats after which a main node counts as failed"),
+    suspectAfter: whole(2, "a main node counts as failed after this many consecutive unanswered heartbeats"),
   },
   requirePace,
 );
@@ -51,7 +51,10 @@ export function cheapPaxos(given?: Partial<CheapPaxosOptions>): Protocol<CheapPa
     command,
     shapes: { ...protocol.shapes, command: commandShapes },
     source: "Lamport & Massa, DSN 2004",
-    assumes: [...protocol.assumes, "for liveness: main nodes fail one at a time, and each is replaced before the next fails"],
+    assumes: [
+      ...protocol.assumes,
+      "for liveness: main nodes fail one at a time, and each is replaced before the next fails",
+    ],
     costs: [
       {
         when: "one command of the leader, including decision notices",

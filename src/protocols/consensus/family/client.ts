@@ -58,9 +58,14 @@ interface Wanted {
 type Asked = Wanted & { isRead: boolean };
 
 const logClientOptions = optionTable("client", {
-  retryMs: option(real, 1_000, "a command is proposed again after a random time between this and twice this; 0: never", {
-    min: 0,
-  }),
+  retryMs: option(
+    real,
+    1_000,
+    "a command is proposed again after a random time between this and twice this; 0: never",
+    {
+      min: 0,
+    },
+  ),
   reads: flag(false, "whether the log serves reads directly; otherwise reads are proposed as commands"),
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the state machine that the client uses"),
 });
@@ -140,7 +145,10 @@ export function logClient(given?: Partial<LogClientOptions>): Protocol<LogClient
       },
       execute(state, { request, operation }, ctx) {
         if (state.queue.length >= MAX_WAITING)
-          return ctx.reply(request, { type: "refused", reason: `expected at most ${MAX_WAITING} waiting requests: retry later` });
+          return ctx.reply(request, {
+            type: "refused",
+            reason: `expected at most ${MAX_WAITING} waiting requests: retry later`,
+          });
         state.queue.push({ operation, request });
         next(state, ctx);
       },

@@ -83,7 +83,9 @@ describe("the client", () => {
   it("rejects a request when ten thousand are waiting", () => {
     const sim = stage();
     for (let request = 1; request <= 10_002; request++) sim.command(2, execute(request, "append x"));
-    expect(results(sim, 2)).toEqual([{ type: "refused", reason: "expected at most 10000 waiting requests: retry later" }]);
+    expect(results(sim, 2)).toEqual([
+      { type: "refused", reason: "expected at most 10000 waiting requests: retry later" },
+    ]);
   });
 });
 

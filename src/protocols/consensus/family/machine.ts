@@ -134,7 +134,7 @@ interface Session {
 
 const machineOptions = optionTable("machine", {
   kind: option<MachineKind>(oneOf(...machineKinds), "log", "the kind of state machine"),
-  snapshotEvery: whole(0, "the number of commands after which it takes a snapshot; 0: never"),
+  snapshotEvery: whole(0, "the number of commands between snapshots; 0: no snapshots"),
   snapshotBytes: count(65_536, "the number of bytes in one chunk of a snapshot"),
   repliesToAll: flag(false, "whether it also reports the results of commands from other nodes' clients"),
 });

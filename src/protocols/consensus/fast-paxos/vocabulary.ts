@@ -27,7 +27,11 @@ import { type QuorumChoice, type QuorumSizes, quorumSizes } from "../parts/quoru
 const MAX_WINDOW = 1_000;
 
 const fastPaxosOptions = optionTable("fast-paxos", {
-  quorums: option<QuorumChoice>(oneOf("majority", "equal"), "majority", "how quorums are sized; must be equal at all nodes"),
+  quorums: option<QuorumChoice>(
+    oneOf("majority", "equal"),
+    "majority",
+    "how quorums are sized; must be equal at all nodes",
+  ),
   classicQuorum: whole(0, "the size of a classic quorum, equal at all nodes; 0: derived from `quorums`"),
   fastQuorum: whole(0, "the size of a fast quorum, equal at all nodes; 0: derived from `quorums`"),
   recovery: option(

@@ -242,7 +242,7 @@ const generalizedPaxosOptions = optionTable("generalized-paxos", {
   ),
   checkpointEvery: count(
     32,
-    "the number of commands after which the coordinator proposes a checkpoint and histories restart",
+    "the number of commands between checkpoints, which the coordinator proposes; histories restart there",
     {
       max: MAX_CHECKPOINT_EVERY,
     },
@@ -258,7 +258,10 @@ const generalizedPaxosOptions = optionTable("generalized-paxos", {
     300,
     "the coordinator recovers a command with a higher ballot if it is still undecided after this time",
   ),
-  maxPending: count(1_000, "the maximum number of commands that an acceptor keeps before it can append them; further ones are dropped"),
+  maxPending: count(
+    1_000,
+    "the maximum number of commands that an acceptor keeps before it can append them; further ones are dropped",
+  ),
 });
 
 export type GeneralizedPaxosOptions = OptionsOf<typeof generalizedPaxosOptions>;

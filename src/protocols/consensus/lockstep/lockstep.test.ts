@@ -231,8 +231,16 @@ describe("nothing else is a proof", () => {
       "not from the same player and turn",
     ],
     ["its own commitment, opened", { type: "replay", commitment: bound, opening: right }, "is the player's own"],
-    ["another's reveal", { type: "replay", commitment: bound, opening: opening(1, 1, "paper") }, "does not match the revealed action"],
-    ["one complaint of three", { type: "silence", complaints: [complaint(0)] }, "expected complaints from at least 2 of 3 players, got 1"],
+    [
+      "another's reveal",
+      { type: "replay", commitment: bound, opening: opening(1, 1, "paper") },
+      "does not match the revealed action",
+    ],
+    [
+      "one complaint of three",
+      { type: "silence", complaints: [complaint(0)] },
+      "expected complaints from at least 2 of 3 players, got 1",
+    ],
     ["a complaint twice", { type: "silence", complaints: [complaint(0), complaint(0)] }, "of 3 players, got 1"],
     ["its own complaint", { type: "silence", complaints: [complaint(0), complaint(2)] }, "of 3 players, got 1"],
     ["no complaint", { type: "silence", complaints: [] }, "the proof contains no complaints"],
@@ -241,7 +249,11 @@ describe("nothing else is a proof", () => {
       { type: "silence", complaints: [complaint(0), complaint(1, 2, 2)] },
       "not about the same player, turn and message",
     ],
-    ["complaints about a stranger", { type: "silence", complaints: [complaint(0, 9), complaint(1, 9)] }, "not a player"],
+    [
+      "complaints about a stranger",
+      { type: "silence", complaints: [complaint(0, 9), complaint(1, 9)] },
+      "not a player",
+    ],
     [
       "a forged signature",
       { type: "wrong-reveal", commitment: bound, opening: { ...opening(1, 1, "rock"), by: 2 } },
@@ -252,7 +264,11 @@ describe("nothing else is a proof", () => {
       { type: "equivocation", one: bound, other: sign(as(2), commitmentShape, { game: "x", turn: 1, hash: "" }) },
       'belongs to the game "x"',
     ],
-    ["a stranger", { type: "equivocation", one: commitment(9, 1, "a"), other: commitment(9, 1, "b") }, "is not a player"],
+    [
+      "a stranger",
+      { type: "equivocation", one: commitment(9, 1, "a"), other: commitment(9, 1, "b") },
+      "is not a player",
+    ],
   ])("%s", (_what, proof, why) => {
     const verdict = verdictOn(proof, table);
     expect(verdict.culprit).toBeNull();

@@ -45,7 +45,10 @@ export function verdictOn(proof: Proof, table: Table): Verdict {
       if (by !== opening.by || commitment.value.turn !== opening.value.turn)
         return nothing("the commitment and the revealed action are not from the same player and turn");
       if (hashOf(opening) === commitment.value.hash) return nothing("the revealed action matches its commitment");
-      return { culprit: by, why: `player ${by} revealed an action in turn ${opening.value.turn} that does not match its commitment` };
+      return {
+        culprit: by,
+        why: `player ${by} revealed an action in turn ${opening.value.turn} that does not match its commitment`,
+      };
     }
     case "equivocation": {
       const { one, other } = proof;
@@ -72,7 +75,10 @@ export function verdictOn(proof: Proof, table: Table): Verdict {
         return nothing("the complaints are not about the same player, turn and message");
       const witnesses = new Set(proof.complaints.map(({ by }) => by).filter((by) => by !== player)).size;
       const needed = majority(table.players.length);
-      if (witnesses < needed) return nothing(`expected complaints from at least ${needed} of ${table.players.length} players, got ${witnesses}`);
+      if (witnesses < needed)
+        return nothing(
+          `expected complaints from at least ${needed} of ${table.players.length} players, got ${witnesses}`,
+        );
       return {
         culprit: player,
         why: `${witnesses} players did not receive the ${due} of player ${player} in turn ${turn}`,
@@ -210,7 +216,8 @@ function lockstepProperties({ echoes }: LockstepOptions): Property<Lockstep>[] {
   return [
     {
       name: "no look-ahead",
-      claim: "once a player has revealed its action, no other player accepts commitments different from the ones it holds",
+      claim:
+        "once a player has revealed its action, no other player accepts commitments different from the ones it holds",
       when: "always",
       holds: ({ alive, state }: World<State>) =>
         alive.every((node) => {
@@ -284,7 +291,9 @@ export const declarations = (options: LockstepOptions): Pick<Protocol<Lockstep>,
     "active players begin each turn together",
     "every expected message arrives within half of its deadline, retries included",
     "unforgeable signatures",
-    options.echoes ? "at most a minority of Byzantine players" : "no player commits to two actions; if a minority may be Byzantine, echoes",
+    options.echoes
+      ? "at most a minority of Byzantine players"
+      : "no player commits to two actions; if a minority may be Byzantine, echoes",
   ],
   properties: lockstepProperties(options),
   costs: [{ when: "one turn", messages: (nodes) => (options.echoes ? 3 : 2) * nodes * (nodes - 1) }],

@@ -206,7 +206,8 @@ function lastUnder({ log, decided }: State, ballot: Ballot): number {
 
 const oneLease: Property<MultiPaxos> = {
   name: "one lease at a time",
-  claim: "no two nodes may serve reads under a lease at the same time, if clocks stay within the margin and no node is paused",
+  claim:
+    "no two nodes may serve reads under a lease at the same time, if clocks stay within the margin and no node is paused",
   when: "always",
   holds: (world) => holdersOf(world).length <= 1,
 };

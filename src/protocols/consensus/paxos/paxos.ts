@@ -116,10 +116,7 @@ const paxosOptions = optionTable("paxos", {
     "without a quorum, a proposer retries with a higher ballot after a random time between this and twice this",
   ),
   minBackOffMs: positive(10, "the shortest random wait of a proposer after a nack"),
-  maxBackOffMs: positive(
-    200,
-    "the longest random wait of a proposer after a nack, which separates dueling proposers",
-  ),
+  maxBackOffMs: positive(200, "the longest random wait of a proposer after a nack, which separates dueling proposers"),
   backsOff: flag(true, "whether a proposer waits after a nack; otherwise two proposers may preempt each other forever"),
   learnMs: positive(
     2_000,
@@ -146,7 +143,10 @@ function requireRoles(options: PaxosOptions, nodes: readonly NodeId[]): void {
     if (named === null) continue;
     const stray = named.find((node) => !members.includes(node));
     if (stray !== undefined || named.length === 0)
-      throw new UsageError("bad-option", unexpected(`paxos.${role}`, `one or more of the nodes ${members.join(", ")}`, named));
+      throw new UsageError(
+        "bad-option",
+        unexpected(`paxos.${role}`, `one or more of the nodes ${members.join(", ")}`, named),
+      );
   }
   const problem = quorumsProblem(options.quorums, options.acceptors ?? members);
   if (problem !== null) throw new UsageError("bad-quorum", `expected paxos.quorums to intersect: ${problem}`);

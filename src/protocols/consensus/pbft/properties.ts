@@ -172,7 +172,8 @@ function committedIn(state: State, { committed, commits }: Slot): number | null 
 /** Compares certificates, not pre-prepares: a Byzantine primary can assign one number twice. */
 const carriedOver: Property<Pbft> = {
   name: "committed batches",
-  claim: "in every later view, correct replicas prepare at each sequence number the batch that 2f + 1 replicas have committed there",
+  claim:
+    "in every later view, correct replicas prepare at each sequence number the batch that 2f + 1 replicas have committed there",
   when: "always",
   holds({ alive, state }: World<State>) {
     const committed = new Map<number, Assignment>();
@@ -237,7 +238,8 @@ const executedOnce: Property<Pbft> = {
 
 const stableCheckpoints: Property<Pbft> = {
   name: "stable checkpoints",
-  claim: "every checkpoint stable at a correct replica is certified by 2f + 1 replicas, and there is one state per sequence number",
+  claim:
+    "every checkpoint stable at a correct replica is certified by 2f + 1 replicas, and there is one state per sequence number",
   when: "always",
   holds({ alive, state }: World<State>) {
     const digests = new Places<string>((a, b) => a === b);

@@ -49,7 +49,7 @@ export const raftOptions = optionTable(
     ),
     catchUpRounds: whole(
       0,
-      "the number of rounds in which new voters must catch up with the leader's log before they vote (thesis §4.2.1); 0: they vote at once",
+      "the maximum number of rounds for new voters to catch up with the leader's log before they vote (thesis §4.2.1); 0: they vote at once",
     ),
     tellsCommit: flag(
       false,
@@ -60,7 +60,10 @@ export const raftOptions = optionTable(
     maxInFlight: count(8, "the maximum number of such messages in flight to one follower"),
     maxUncommitted: count(1_024, "the maximum number of uncommitted entries; a leader drops further proposals"),
     maxUncommittedChars: count(4_194_304, "the maximum number of characters in uncommitted entries"),
-    maxWaiting: whole(64, "the maximum number of commands that wait at a node without a leader, and of reads that wait at any node"),
+    maxWaiting: whole(
+      64,
+      "the maximum number of commands that wait at a node without a leader, and of reads that wait at any node",
+    ),
     keptEntries: whole(
       64,
       "how many entries before the end of a snapshot stay in the log, for followers that lag a little",

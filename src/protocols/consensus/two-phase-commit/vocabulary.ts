@@ -120,9 +120,15 @@ export const isBefore = (a: Transaction, b: Transaction): boolean => a.number < 
 
 export const twoPhaseCommitOptions = optionTable("two-phase-commit", {
   votesMs: positive(500, "a coordinator aborts if it lacks votes after this time"),
-  acknowledgementsMs: positive(500, "the time after which a coordinator resends a commit, until all nodes have acknowledged it"),
-  decisionMs: positive(1_000, "the time after which a participant in doubt asks for the decision"),
-  isCooperative: flag(false, "whether a participant in doubt asks all nodes instead of only the coordinator (cooperative termination)"),
+  acknowledgementsMs: positive(
+    500,
+    "a coordinator resends a commit at this interval until all nodes have acknowledged it",
+  ),
+  decisionMs: positive(1_000, "a participant in doubt requests the decision at this interval"),
+  isCooperative: flag(
+    false,
+    "whether a participant in doubt asks all nodes instead of only the coordinator (cooperative termination)",
+  ),
 });
 
 export type TwoPhaseCommitOptions = OptionsOf<typeof twoPhaseCommitOptions>;

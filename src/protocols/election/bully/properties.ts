@@ -62,7 +62,10 @@ export const isElecting = ({ phase }: Pick<State, "phase">): boolean =>
 
 export const bullyCosts = [
   { when: "the second-highest node detects the crash of the highest", messages: (nodes: number) => nodes - 2 },
-  { when: "the lowest node starts the election after the highest crashed", messages: (nodes: number) => nodes * nodes - nodes - 1 },
+  {
+    when: "the lowest node starts the election after the highest crashed",
+    messages: (nodes: number) => nodes * nodes - nodes - 1,
+  },
 ];
 
 export function bullyRole({ phase, leader }: State, self: NodeId): string {

@@ -103,7 +103,10 @@ export function changRoberts(given?: Partial<ChangRobertsOptions>): Protocol<Cha
 export const changRobertsCosts = [
   { when: "the highest node starts the election", messages: (nodes: number) => 2 * nodes },
   { when: "the node after the highest starts the election", messages: (nodes: number) => 3 * nodes - 1 },
-  { when: "all nodes start an election, ids descend clockwise", messages: (nodes: number) => (nodes * (nodes + 1)) / 2 + nodes },
+  {
+    when: "all nodes start an election, ids descend clockwise",
+    messages: (nodes: number) => (nodes * (nodes + 1)) / 2 + nodes,
+  },
   { when: "all nodes start an election, ids ascend clockwise", messages: (nodes: number) => 3 * nodes - 1 },
 ];
 

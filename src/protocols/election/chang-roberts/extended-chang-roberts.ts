@@ -227,7 +227,8 @@ const properties: Property<ExtendedChangRoberts>[] = [
   },
   {
     name: "E1 eventually",
-    claim: "eventually, every alive node that took part in an election follows the one with the highest rank among them",
+    claim:
+      "eventually, every alive node that took part in an election follows the one with the highest rank among them",
     when: "eventually",
     holds({ alive, state }) {
       const part = alive.filter((node) => state(node).round > 0);

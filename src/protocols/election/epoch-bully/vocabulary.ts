@@ -253,14 +253,16 @@ const epochsGrow: Property<EpochBully> = {
 
 const oneLeaderAtATime: Property<EpochBully> = {
   name: "one leader at a time",
-  claim: "no two nodes lead at the same time, regardless of delays, if clocks stay within the margin and no node is paused",
+  claim:
+    "no two nodes lead at the same time, regardless of delays, if clocks stay within the margin and no node is paused",
   when: "always",
   holds: (world) => leadersOf(world).length <= 1,
 };
 
 const agreement: Property<EpochBully> = {
   name: "E2 liveness",
-  claim: "eventually one node leads and all live nodes follow it, if a majority is alive and at least one node is a candidate",
+  claim:
+    "eventually one node leads and all live nodes follow it, if a majority is alive and at least one node is a candidate",
   when: "eventually",
   holds(world) {
     const { alive, state } = world;

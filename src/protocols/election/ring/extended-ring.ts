@@ -320,8 +320,7 @@ const properties: Property<ExtendedRing>[] = [
   },
   {
     name: "E1 eventually",
-    claim:
-      "eventually, every alive node that took part in an election follows the alive node with the highest rank",
+    claim: "eventually, every alive node that took part in an election follows the alive node with the highest rank",
     when: "eventually",
     holds({ alive, state }) {
       const highest = highestOf(alive.map((node) => ({ node, rank: state(node).stoodWith })))?.node;

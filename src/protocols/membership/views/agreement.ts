@@ -165,7 +165,12 @@ const declarations: Pick<Protocol<Views>, "shapes" | "source" | "assumes" | "pro
       holds: ({ state }, node) => !state(node).isBlocked,
     },
   ],
-  costs: [{ when: "one view change in which all members answer and no message is missing", messages: (nodes) => 5 * (nodes - 1) }],
+  costs: [
+    {
+      when: "one view change, if all members answer and no message is missing",
+      messages: (nodes) => 5 * (nodes - 1),
+    },
+  ],
   view: (state, self) => ({
     role: !isInside(state, self) ? "outside" : state.isBlocked ? "changing" : "inside",
     term: state.view.number,

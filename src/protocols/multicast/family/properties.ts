@@ -215,8 +215,7 @@ type Passed = Extract<MulticastWorkload["event"], { type: "passed" }>;
 
 export const virtualSynchrony: Property<MulticastWorkload> = {
   name: "virtual synchrony",
-  claim:
-    "all nodes that went from one view to the next, including crashed ones, delivered the same messages in it",
+  claim: "all nodes that went from one view to the next, including crashed ones, delivered the same messages in it",
   when: "always",
   history: {
     empty: [] as readonly Passed[],

@@ -124,7 +124,10 @@ function declarations<P>(
 ): Pick<Protocol<IpMulticast<P>>, "source" | "assumes" | "properties" | "costs" | "view"> {
   return {
     source: "Coulouris et al. §15.4.2; Floyd et al., IEEE/ACM ToN 1997",
-    assumes: ["no crashes, or an additional view protocol", "datagrams may be lost, duplicated and reordered, but not forever"],
+    assumes: [
+      "no crashes, or an additional view protocol",
+      "datagrams may be lost, duplicated and reordered, but not forever",
+    ],
     properties: properties(options),
     costs: [
       { when: "one multicast", messages: (nodes) => nodes - 1 },

@@ -10,30 +10,33 @@ export const ipMulticastOptions = optionTable(
     begin: option(
       oneOf("inside", "outside"),
       "inside",
-      "`inside`: all nodes form the group permanently; `outside`: there is no group until the command `change` installs the first view",
+      "`inside`: all nodes form the group permanently; `outside`: the group begins when the command `change` installs the first view",
     ),
     inOrder: flag(
       true,
       "whether a message waits for earlier messages from its sender; otherwise each message is delivered once, on arrival, in any order; required with views",
     ),
-    sessions: flag(true, "whether nodes periodically report which messages they have received and which are not stable"),
-    nackMs: positive(
-      5,
-      "the minimum time before a node requests a missing message, randomized up to twice as long",
+    sessions: flag(
+      true,
+      "whether nodes periodically report which messages they have received and which are not stable",
     ),
+    nackMs: positive(5, "the minimum time before a node requests a missing message, randomized up to twice as long"),
     repairMs: positive(
       25,
       "the minimum time before a node other than the sender repairs a loss, randomized up to twice as long; must exceed a round trip",
     ),
-    repeatMs: positive(50, "the time after which a missing message is requested again, doubled each time"),
+    repeatMs: positive(50, "a missing message is requested again after this time, doubled each time"),
     maxRepeatMs: positive(1_000, "the maximum of that time"),
-    ackMs: positive(10, "the time after which a received message is acknowledged, unless another message carries the acknowledgement"),
-    ackEvery: count(16, "the number of received messages after which an acknowledgement is sent"),
+    ackMs: positive(
+      10,
+      "a received message is acknowledged after this time, unless another message carries the acknowledgement",
+    ),
+    ackEvery: count(16, "an acknowledgement is sent after this many received messages"),
     promptAcks: flag(
       false,
       "whether a message is acknowledged at once if its sender has no others in flight and may be waiting for it",
     ),
-    sessionMs: positive(100, "the time after which messages that are not stable are reported, doubled each time"),
+    sessionMs: positive(100, "messages that are not stable are reported after this time, doubled each time"),
     maxSessionMs: positive(1_000, "the maximum of that time"),
     maxRepeats: option(
       nullable(natural),

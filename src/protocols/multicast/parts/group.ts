@@ -82,7 +82,7 @@ const orderOptions = (owner: string, least: number) =>
       room: option(
         nullable(natural),
         null,
-        "how many unstable messages of this node the carrier is sure to accept; further ones wait. `null`: over links, where the node stops if the carrier has no room",
+        "how many unstable messages of this node the carrier is sure to accept; further ones wait. `null`: for links; the node stops if the carrier refuses a message",
       ),
     },
     ({ room }, refuse) => {

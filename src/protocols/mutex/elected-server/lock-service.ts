@@ -25,7 +25,7 @@ const properties: readonly Property<LockService>[] = [
   ...mutexProperties<LockService>(({ section }) => section, ["renew", "reclaim", "recall"]),
   {
     name: "tokens are unique",
-    claim: "no two entries, including those of crashed nodes, had the same token",
+    claim: "no two entries had the same token, including entries of crashed nodes",
     when: "always",
     history: grantedTokens,
     holds: eachOnce(),

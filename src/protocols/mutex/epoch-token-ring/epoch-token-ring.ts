@@ -113,7 +113,7 @@ const properties: readonly Property<EpochTokenRing>[] = [
   {
     name: "one token an epoch",
     claim:
-      "no two nodes have a token of the same epoch, and no two entries, including those of crashed nodes, had the same number",
+      "no two nodes have a token of the same epoch, and no two entries had the same number, including entries of crashed nodes",
     when: "always",
     history: grantedTokens,
     holds(world) {

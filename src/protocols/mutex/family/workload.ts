@@ -269,8 +269,7 @@ interface Entries {
 /** A property of the workload, because tokens matter only as users observe them. */
 const tokensGrow = {
   name: "tokens grow",
-  claim:
-    "a node inside has a higher token than every earlier entry, including those of crashed nodes",
+  claim: "a node inside has a higher token than every earlier entry, including entries of crashed nodes",
   when: "always",
   history: {
     empty: { highest: 0, grow: true } as Entries,

@@ -64,7 +64,8 @@ export function votingSetsProblem(sets: VotingSets): string | null {
     if (stranger >= 0) return `the sets of nodes ${node} and ${stranger} do not intersect`;
   }
   for (const [node, set] of sets.entries())
-    if (new Set(set).size !== size || set.length !== size) return `expected the set of node ${node} to have ${size} different members`;
+    if (new Set(set).size !== size || set.length !== size)
+      return `expected the set of node ${node} to have ${size} different members`;
   const uneven = memberships.findIndex(({ length }) => length !== size);
   return uneven < 0 ? null : `expected node ${uneven} to be in ${size} sets, got ${memberships[uneven]?.length}`;
 }

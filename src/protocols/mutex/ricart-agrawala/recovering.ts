@@ -46,7 +46,10 @@ export type RecoveringRicartAgrawala = {
 };
 
 const recoveringOptions = optionTable("ricart-agrawala", {
-  rejoins: flag(false, "whether a node waits for a message from all others before its first request, and journals its requests"),
+  rejoins: flag(
+    false,
+    "whether a node waits for a message from all others before its first request, and journals its requests",
+  ),
 });
 
 /** Options of `recoveringRicartAgrawala()`. */

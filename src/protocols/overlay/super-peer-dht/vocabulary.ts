@@ -10,7 +10,11 @@ import { nodeIds, option, type ValuesOf, whole } from "../../options.ts";
 export const identifierOptions = {
   identifierBits: whole(16, "m, the bits of an identifier, at most 24"),
   reservedBits: whole(2, "k, the number of leading bits that name a super-peer"),
-  identifiers: option(nodeIds(1_000_000), [], "the identifiers, indexed by node id, all different; empty: hashes of node ids"),
+  identifiers: option(
+    nodeIds(1_000_000),
+    [],
+    "the identifiers, indexed by node id, all different; empty: hashes of node ids",
+  ),
 };
 
 type IdentifierOptions = ValuesOf<typeof identifierOptions>;

@@ -47,15 +47,18 @@ export const tokenOptions = optionTable("super-peer-tokens", {
   ),
   roundMs: count(500, "the time between two rounds"),
   reach: positive(2.5, "the range of a token's force, in multiples of the distance between evenly spread tokens"),
-  threshold: positive(0.1, "the net force needed to move a token for the first time; one nearby token has a force of 1"),
-  cooling: positive(1.25, "the factor by which each move raises that threshold; tokens settle only if it exceeds 1", {
+  threshold: positive(
+    0.1,
+    "the net force needed to move a token for the first time; one nearby token has a force of 1",
+  ),
+  cooling: positive(1.25, "each move multiplies that threshold by this factor; tokens settle only if it exceeds 1", {
     above: 1,
   }),
   step: positive(0.35, "how far a force of 1 moves a token, in the same unit as `reach`"),
   holdRounds: count(6, "the number of rounds a token stays in place after a move, so that other nodes learn about it"),
-  settleRounds: count(12, "the number of rounds after which the holder of a token becomes a super-peer"),
-  moveRounds: count(3, "the number of rounds after which a move counts as failed"),
-  lostRounds: count(6, "the number of silent rounds after which a successor regenerates the token"),
+  settleRounds: count(12, "the holder of a token becomes a super-peer after this many rounds"),
+  moveRounds: count(3, "a move counts as failed after this many rounds"),
+  lostRounds: count(6, "a successor regenerates the token after this many silent rounds"),
 });
 
 /** Options of `superPeerTokens()`. */

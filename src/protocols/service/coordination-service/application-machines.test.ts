@@ -71,7 +71,7 @@ describe("state machines of the application", () => {
     const stopped = {
       code: "undefined-machine",
       message:
-        'expected the state machine "sum" to be defined at this member, and it is not: 1040 bytes of commands wait for that here, and at most 1000 do. Nothing is lost: start the member again, and call replicated("sum", …) in the turn in which join() resolves, at every member',
+        'expected the state machine "sum" to be defined at this member, but it is not: 1040 bytes of commands are waiting for it, and at most 1000 may. No data is lost: restart the member, and call replicated("sum", …) as soon as join() resolves, at every member',
     };
     expect(() => apply(0, execute("x".repeat(102)))).toThrow(expect.objectContaining(stopped));
     expect(valuesOf(data.machines).map(({ pending }) => pending?.length)).toEqual([2, 3]);

@@ -18,7 +18,7 @@ export function applyToBarrier(on: Applying, session: SessionId, operation: Barr
     );
   const known = lookUp(data.barriers, name);
   if (known !== null && known.parties !== parties)
-    return refuse("in-use", `${known.parties} parties meet there, not ${parties}`);
+    return refuse("in-use", `expected parties to be ${known.parties}, as in the existing barrier, got ${parties}`);
   if (known === null && data.barriers.size >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} barriers already`);
   const barrier: Barrier = known ?? { parties, arrivals: [] };

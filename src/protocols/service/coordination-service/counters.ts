@@ -9,7 +9,8 @@ export function applyToCounter({ data, limits }: Applying, operation: CounterOpe
   const given = operation.type === "add" ? operation.by : operation.to;
   if (!Number.isSafeInteger(given)) return refuse("bad-operation", `expected a whole number, got ${given}`);
   const value = operation.type === "add" ? (before ?? 0) + given : given;
-  if (!Number.isSafeInteger(value)) return refuse("overflow", `${before} and ${given} are too much for a counter`);
+  if (!Number.isSafeInteger(value))
+    return refuse("overflow", `the sum of ${before} and ${given} exceeds the range of a counter`);
   if (before === null && data.counters.size >= limits.maxNames)
     return refuse("too-many", `there are ${limits.maxNames} counters already`);
   nextRevision(data);

@@ -54,7 +54,7 @@ function refusalOf({ data, limits }: Applying, lock: Lock, operation: Acquire): 
   if (mode === "shared" && (permits < 1 || permits > capacity))
     return refuse("bad-operation", `expected permits from 1 to ${capacity}, got ${permits}`);
   if (lock.capacity !== capacity)
-    return refuse("in-use", `it is used with a capacity of ${lock.capacity}, not ${capacity}`);
+    return refuse("in-use", `expected a capacity of ${lock.capacity}, as already in use, got ${capacity}`);
   if (lock.holders.length + lock.waiters.length >= limits.maxWaiting)
     return refuse("too-many", `${limits.maxWaiting} hold or wait for it already`);
   if (lookUp(data.locks, name) === null && data.locks.size >= limits.maxNames)

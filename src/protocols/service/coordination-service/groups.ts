@@ -38,7 +38,7 @@ function say({ data, tell }: Applying, session: Session, { name, wait, number, t
 /** A node has one session at a time, so it is in a group at most once. */
 function enterGroup(on: Applying, { id, member }: Session, { name, wait, setting }: Of<"enterGroup">): Result {
   const { data, limits } = on;
-  if (isClient(member)) return refuse("bad-operation", "groups are of members: a client is in none");
+  if (isClient(member)) return refuse("bad-operation", "expected a member: clients cannot join groups");
   const group = groupNamed(data, name);
   const others = (group?.members ?? []).filter((each) => each.member !== member);
   if (group !== null && others.length > 0 && group.setting !== setting)

@@ -221,7 +221,10 @@ export function range(data: Data, map: string, from: string, to: string | null, 
 export function changesAfter({ kept }: Data, map: string, after: number): Answer {
   const forgotten = Math.max(kept.forgotten, lookUp(kept.forgottenOf, map) ?? 0);
   if (after < forgotten)
-    return refuse("compacted", `changes up to revision ${forgotten} are not kept, and ${after} was asked for`);
+    return refuse(
+      "compacted",
+      `changes up to revision ${forgotten} are compacted, but revision ${after} was requested`,
+    );
   const changes = kept.changes.filter((change) => change.revision > after && change.map === map);
   return { type: "changes", changes };
 }

@@ -80,7 +80,7 @@ function read(text: string, isOfClient: boolean): { whole: Operation } | { resul
   try {
     whole = JSON.parse(text);
   } catch {
-    return { result: refuse("bad-operation", "expected the parts of an operation to be JSON, and they do not parse") };
+    return { result: refuse("bad-operation", "expected the parts of an operation to form valid JSON") };
   }
   const fault = problem(operationShape, whole, "operation");
   if (fault !== null) return { result: refuse("bad-operation", fault.slice(0, 300)) };

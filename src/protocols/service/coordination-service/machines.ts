@@ -138,7 +138,7 @@ function keep({ data, limits, tell }: Applying, name: string, machine: MachineSt
   machine.pendingBytes += added;
   const bytes = waitingBytes(data);
   const { maxPendingBytes } = limits;
-  if (bytes > maxPendingBytes) throw undefinedMachine(name, bytes, `at most ${maxPendingBytes} do`);
+  if (bytes > maxPendingBytes) throw undefinedMachine(name, bytes, `at most ${maxPendingBytes} may`);
   const share = maxPendingBytes / TOLD_SHARES;
   if (Math.floor(bytes / share) > Math.floor((bytes - added) / share))
     tell({ type: "commandsWait", machine: name, bytes, maxBytes: maxPendingBytes });
@@ -154,7 +154,7 @@ export const waitingBytes = ({ machines }: Data): number =>
 function undefinedMachine(name: string, bytes: number, why: string): EnvironmentError {
   return new EnvironmentError(
     "undefined-machine",
-    `expected the state machine "${name}" to be defined at this member, and it is not: ${bytes} bytes of commands wait for that here, and ${why}. Nothing is lost: start the member again, and call replicated(${JSON.stringify(name)}, …) in the turn in which join() resolves, at every member`,
+    `expected the state machine "${name}" to be defined at this member, but it is not: ${bytes} bytes of commands are waiting for it, and ${why}. No data is lost: restart the member, and call replicated(${JSON.stringify(name)}, …) as soon as join() resolves, at every member`,
   );
 }
 
@@ -230,7 +230,7 @@ const isDue = ({ bytes, unmeasured }: MachineState, maxMachineBytes: number): bo
 export function ask(on: Replicated, machines: MachineDefinitions, name: string, question: string): Answer {
   const definition = definitionOf(machines, name);
   if (definition?.ask === undefined)
-    return refuse("unknown-machine", `this member has not defined a state machine ${name} that can be asked`);
+    return refuse("unknown-machine", `expected this member to define a state machine ${name} with a query function`);
   const machine = lookUp(on.data.machines, name);
   try {
     if (machine !== null && !isBuiltIn(definition)) catchUp(on, machine, definition);

@@ -112,6 +112,6 @@ test("the only voter cannot be removed", () => {
   follow();
   expect(apply(remove(3))).toMatchObject({
     code: "last-voter",
-    reason: "member 3 is the only one that votes: without it nothing is decided",
+    reason: "member 3 is the only voter: without it, the cluster cannot decide anything",
   });
 });

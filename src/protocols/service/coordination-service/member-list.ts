@@ -58,7 +58,7 @@ function found(on: Applying, members: readonly Founder[]): Result {
   if (data.members !== null) return { type: "done" };
   const founders = ascending(members.map(({ member }) => member));
   if (founders.length === 0 || new Set(founders).size < founders.length)
-    return refuse("bad-operation", "a list of members names at least one, and nobody twice");
+    return refuse("bad-operation", "expected a list of one or more members without duplicates");
   data.members = {
     revision: 0,
     founders,
@@ -115,9 +115,9 @@ function changeAll(of: MemberList, steps: readonly MemberStep[]): Refusal | null
 function lastVoter({ voters }: MemberList): Refusal {
   const those =
     voters.length === 1
-      ? `member ${voters[0]} is the only one that votes: without it`
-      : `members ${voters.join(", ")} are all that vote: without them`;
-  return refuse("last-voter", `${those} nothing is decided`);
+      ? `member ${voters[0]} is the only voter: without it`
+      : `members ${voters.join(", ")} are the only voters: without them`;
+  return refuse("last-voter", `${those}, the cluster cannot decide anything`);
 }
 
 function step(of: MemberList, operation: MemberStep, underWay: Refusal | null): Refusal | null {
@@ -145,10 +145,10 @@ function add(
   { member, address: at, isVoter, replaces }: Extract<MemberStep, { type: "addMember" }>,
   underWay: Refusal | null,
 ): Refusal | null {
-  if (isClient(member)) return refuse("bad-operation", "that is no id of a member");
+  if (isClient(member)) return refuse("bad-operation", `expected the id of a member, got the client id ${member}`);
   if (listed(of, member) !== null) return refuse("member-exists", `there is a member ${member} already`);
   if (of.removed.includes(member))
-    return refuse("member-exists", `member ${member} has been removed, and ids are not given again: choose another`);
+    return refuse("member-exists", `member ${member} has been removed, and ids cannot be reused: choose another id`);
   if (of.members.length >= MAX_LISTED) return refuse("too-many", `there are ${MAX_LISTED} members already`);
   const old = replaces === null ? null : listed(of, replaces);
   if (replaces !== null && old === null) return unknownMember(of, replaces);
@@ -184,7 +184,7 @@ function whileChanging(of: MemberList): Refusal | null {
   ];
   return refuse(
     "change-under-way",
-    `another change ${said.join(" and ")}: wait for it, or remove the member that was to come`,
+    `another change ${said.join(" and ")}: wait for it, or remove the new member to cancel it`,
   );
 }
 

@@ -36,7 +36,7 @@ function withKnown(before: Known, name: string, value: string): Known {
 
 const agreement = {
   name: "agreement",
-  claim: "all replicas, those of nodes that have crashed since among them, apply the same commands to the same data",
+  claim: "all replicas, including replicas of crashed nodes, apply the same commands to the same data",
   when: "always",
   history: {
     empty: [] as Known,
@@ -70,7 +70,7 @@ const isGivenUp = ({ pending }: States["session"], token: number): boolean =>
 
 const noLockHeldTwice = {
   name: "no lock held twice",
-  claim: "what members rely on of a name, by their leases, is never more than its capacity",
+  claim: "the permits of a lock that members hold under valid leases never exceed its capacity",
   when: "always",
   holds({ alive, state }: World<States>): boolean {
     const used = new Map<string, number>();
@@ -86,7 +86,7 @@ const noLockHeldTwice = {
 
 const watchesAgree = {
   name: "watches agree",
-  claim: "what has changed at a revision, all members see alike, those that have crashed since among them",
+  claim: "all members, including crashed ones, see the same changes at each revision",
   when: "always",
   history: {
     empty: [] as Known,
@@ -100,7 +100,7 @@ const watchesAgree = {
 
 const tokensOnce = {
   name: "tokens are unique",
-  claim: "no two grants have had the same token, those of nodes that have crashed since among them",
+  claim: "no two grants had the same token, including grants of crashed nodes",
   when: "always",
   history: {
     empty: [] as Known,
@@ -114,7 +114,7 @@ const tokensOnce = {
 
 const termination = {
   name: "termination",
-  claim: "what a member asks for is answered in the end",
+  claim: "every request of a member is eventually answered",
   when: "leadsTo",
   given: ({ state }: World<States>, node: NodeId): boolean => isWaiting(state(node)),
   holds: ({ state }: World<States>, node: NodeId): boolean => !isWaiting(state(node)),

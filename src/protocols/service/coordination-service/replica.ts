@@ -122,9 +122,13 @@ const replicaOptions = optionTable("replica", {
     1_048_576,
     "a snapshot is taken after this many applied characters, and as many as the last one had; four times as many, up to eight times this. Members add up to half of that, by number, so that they take theirs at different times",
   ),
-  chunkChars: count(262_144, "how many characters of a snapshot are written or read at once, and one chunk holds", {
-    max: MAX_CHUNK_CHARS,
-  }),
+  chunkChars: count(
+    262_144,
+    "the number of characters of a snapshot that are written or read at once; also the size of a chunk",
+    {
+      max: MAX_CHUNK_CHARS,
+    },
+  ),
   ...limitOptions,
 });
 

@@ -133,14 +133,12 @@ export function serviceMutex(given?: object): Protocol<ServiceMutex> {
     source: "Burrows, OSDI 2006; Hunt et al., USENIX ATC 2010; Ongaro & Ousterhout, USENIX ATC 2014",
     assumes: [
       "crash-recovery nodes with a journal",
-      "for leases: clocks within the drift, and nodes that are not paused",
+      "for leases: clock rates within the drift, and no paused nodes",
       "for liveness: a majority alive and connected to a common leader; eventually reliable links and bounded delay",
     ],
     // The system never becomes quiescent, since the log keeps sending heartbeats.
     properties: mutexProperties<ServiceMutex>(({ section }) => section).filter(({ when }) => when !== "quiescent"),
-    costs: [
-      { when: "an entry of the member that leads the log, without heartbeats", messages: (nodes) => 6 * (nodes - 1) },
-    ],
+    costs: [{ when: "one entry of the leader of the log, without heartbeats", messages: (nodes) => 6 * (nodes - 1) }],
     view: ({ section }) => ({ role: section }),
   };
 }

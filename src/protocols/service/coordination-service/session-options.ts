@@ -6,15 +6,18 @@ export const sessionOptions = optionTable(
   "session",
   {
     ...leaseOptions(3_000, 750),
-    retryMs: positive(500, "a command that is not applied after this time, up to twice as long, is proposed again"),
-    idleMs: positive(
-      10_000,
-      "a session that is not used for this time is closed, unless it holds or waits for something",
+    retryMs: positive(
+      500,
+      "a command that is not applied is proposed again after a random time between this and twice this",
     ),
-    sweepMs: positive(500, "the time between two checks by the leader that all sessions are renewed"),
-    maxPending: count(1_024, "how many operations may be not applied yet, and how many reads may wait"),
-    maxPendingChars: count(67_108_864, "how many characters of JSON operations that are not applied yet may take"),
-    maxUnderWay: count(4, "how many commands of this member are under way; later operations go together into the next"),
+    idleMs: positive(10_000, "a session is closed after this time without use, unless it holds or waits for something"),
+    sweepMs: positive(500, "how often the leader checks that all sessions are renewed"),
+    maxPending: count(1_024, "the maximum number of pending operations, and of waiting reads"),
+    maxPendingChars: count(67_108_864, "the maximum size of pending operations, in characters of JSON"),
+    maxUnderWay: count(
+      4,
+      "the maximum number of commands in flight from this member; later operations are batched into the next",
+    ),
   },
   requireLease,
 );

@@ -165,20 +165,20 @@ export const emptyData = (): Data => ({
 
 /** Limits of the state, so that a snapshot always fits in the log. */
 export const limitOptions = {
-  maxBytes: whole(8_388_608, "how many bytes of JSON all keys, values and items take together"),
-  maxNames: whole(10_000, "how many maps, counters, locks, barriers, queues and machines there are, together"),
-  maxWaiting: whole(1_000, "how many waiters, holders and arrivals one name has"),
-  maxItems: whole(10_000, "how many items one queue has"),
-  maxChanges: whole(10_000, "how many of the last changes are kept for watches; at times an eighth more"),
+  maxBytes: whole(8_388_608, "the maximum size of all keys, values and items together, in bytes of JSON"),
+  maxNames: whole(10_000, "the maximum number of maps, counters, locks, barriers, queues and machines together"),
+  maxWaiting: whole(1_000, "the maximum number of waiters, holders and arrivals per name"),
+  maxItems: whole(10_000, "the maximum number of items in one queue"),
+  maxChanges: whole(10_000, "how many of the last changes are kept for watches; at times up to an eighth more"),
   maxChangeBytes: whole(1_048_576, "how many bytes of changes are kept for watches"),
   maxPendingBytes: whole(
     33_554_432,
-    "how many bytes commands take that wait for machines that are not defined here; above, the replica stops, as it may drop none",
+    "the maximum size, in bytes, of commands that wait for machines not defined at this member; the replica stops at this limit, because it must not drop commands",
   ),
-  maxMachines: whole(8, "how many state machines there are"),
+  maxMachines: whole(8, "the maximum number of state machines"),
   maxMachineBytes: whole(
     524_288,
-    "how many bytes of JSON the state of each machine takes; all together less than half of a snapshot",
+    "the maximum size of the state of each machine, in bytes of JSON; all together less than half of a snapshot",
   ),
 };
 

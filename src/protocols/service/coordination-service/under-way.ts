@@ -213,8 +213,8 @@ export function resolve(state: State, life: number, isRestored: boolean, ctx: Ct
   const over = state.unresolved.filter((each) => each.life <= life);
   state.unresolved = state.unresolved.filter((each) => each.life > life);
   const [code, reason] = isRestored
-    ? (["outcome-unknown", "the session ended, and it is not known whether this was applied before"] as const)
-    : (["session-expired", "the session ended before this was applied"] as const);
+    ? (["outcome-unknown", "the session ended, and it is unknown whether the operation was applied"] as const)
+    : (["session-expired", "the session ended before the operation was applied"] as const);
   for (const { request } of over) refuse(request, code, reason, ctx);
 }
 

@@ -159,7 +159,8 @@ const isPrefix = (one: readonly string[], other: readonly string[]): boolean =>
 /** Two states in one view have the same history. The history includes the founder, so there is a single founder. */
 const oneLine: Property<Replica> = {
   name: "one state",
-  claim: "of any two members of a view that hold the state, the state of one equals the current or an earlier state of the other",
+  claim:
+    "of any two members of a view that hold the state, the state of one equals the current or an earlier state of the other",
   when: "always",
   holds: ({ alive, state }: World<State>) =>
     alive.every((node, i) =>
