@@ -11,10 +11,7 @@ const system = { protocol: bully(), nodes: [0, 1], network: "fifo", timers: "qui
 
 it.each<[object, string]>([
   [{ nodes: "3" }, 'expected nodes of explore() to be one or more different whole numbers of 0 or more, got "3"'],
-  [
-    { nodes: [1, 1] },
-    "expected nodes of explore() to be one or more different whole numbers of 0 or more, got [1,1]",
-  ],
+  [{ nodes: [1, 1] }, "expected nodes of explore() to be one or more different whole numbers of 0 or more, got [1,1]"],
   [{ maxStates: Number.NaN }, "expected maxStates of explore() to be a whole number of 0 or more, got NaN"],
   [{ crashes: "1" }, 'expected crashes of explore() to be a whole number of 0 or more, got "1"'],
   [{ withinStep: 1 }, "expected withinStep of explore() to be true or false, got 1"],

@@ -82,7 +82,7 @@ test("counts members by the list, not by the config: voters, removed members, an
     },
   ]);
   expect(of(all, "member 6")).toMatchObject([
-    { verdict: "ok", found: expect.stringContaining("takes connections") as string },
+    { verdict: "ok", found: expect.stringContaining("accepts connections") as string },
     { verdict: "warning", found: "in the member list but not in this config" },
   ]);
   expect(of(all, "cluster")).toMatchObject([{ verdict: "ok", found: expect.stringMatching(/^4 of 4 /) as string }]);
@@ -130,7 +130,10 @@ test("advises to examine a member without a majority if others have one, and oth
   ];
   const one = await findings({ 1: await page({ id: 1, ...whole }), 2: await page({ id: 2, ...alone }) });
   expect(of(one, "majority")).toMatchObject([
-    { found: "not reachable from member 2", advice: expect.stringContaining("the log of the isolated member") as string },
+    {
+      found: "not reachable from member 2",
+      advice: expect.stringContaining("the log of the isolated member") as string,
+    },
   ]);
   const none = await findings({ 1: await page({ id: 1, ...alone }), 2: await page({ id: 2, ...alone }) });
   expect(of(none, "majority")).toMatchObject([{ advice: expect.stringContaining("start members") as string }]);

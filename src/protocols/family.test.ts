@@ -99,7 +99,9 @@ describe("the registry", () => {
   });
 
   it("lists the known names when a name is unknown", () => {
-    expect(() => protocolNamed("paxxos")).toThrow(/^expected the protocol to be one of bully, byzantine-generals, /);
+    expect(() => protocolNamed("paxxos")).toThrow(
+      /^expected the protocol to be a name that `coterie protocols` lists, /,
+    );
     expect(() => variantNamed("bully", "meek")).toThrow(
       'expected the variant to be one of extended, monitored, got "meek"',
     );
