@@ -59,9 +59,9 @@ const has = (assumes: readonly string[], pattern: RegExp): boolean => assumes.so
 /** Without assumptions that only liveness needs. */
 const forSafety = (assumes: readonly string[]): readonly string[] =>
   assumes.filter((each) => !/^for (liveness|ME2)/.test(each) && !/, for ME2$/.test(each));
-const assumesLinks = (assumes: readonly string[]): boolean => has(forSafety(assumes), /reliable|nothing that was sent/);
+const assumesLinks = (assumes: readonly string[]): boolean => has(forSafety(assumes), /reliable|delivered to its next run/);
 const assumesCrashes = (assumes: readonly string[]): boolean =>
-  has(assumes, /no crashes|does not crash|a holder and its heir/);
+  has(assumes, /no crashes|does not crash|a holder and its (?:heir|successor)/);
 const assumesTime = (assumes: readonly string[]): boolean =>
   has(forSafety(assumes), /bounded delay|synchronous|partial synchrony|moveRounds|within half of its deadline/);
 
@@ -128,7 +128,7 @@ const columns: readonly Column[] = [
     name: "clocks",
     title: "clock outside its drift",
     drop: () => ({ timers: "free" }),
-    isTolerated: (assumes) => !has(assumes, /clocks/) && !assumesTime(assumes),
+    isTolerated: (assumes) => !has(assumes, /\bclocks?\b/) && !assumesTime(assumes),
   },
 ];
 
@@ -334,7 +334,7 @@ function besideLiar(protocol: string, dropped: Words, { seeds }: Effort): Cell {
  * time.
  */
 function slowClock(protocol: string): Cell | null {
-  if (!has(forSafety(assumptionsOf(protocol)), /clocks/)) return null;
+  if (!has(forSafety(assumptionsOf(protocol)), /\bclocks?\b/)) return null;
   const path = `scenarios/${protocol}-slow-clock.yaml`;
   const file = fileURLToPath(new URL(`../../${path}`, import.meta.url));
   if (!existsSync(file)) return null;

@@ -125,5 +125,5 @@ test("with TLS, multicast requires a key: without one, any program on the machin
   const multicast = { group: "239.12.34.56", port: 17_654, interface: "127.0.0.1" };
   const tls = { ca: "unread.pem", cert: "unread.pem", key: "unread.key" };
   const it = closing(await cluster(1, { multicast, tls }));
-  await expect(it.start(1)).rejects.toThrow("expected multicast.key of join() to be set, since");
+  await expect(it.start(1)).rejects.toThrow("expected multicast.key to be set, because");
 });
