@@ -226,7 +226,7 @@ describe("raft: options", () => {
     [{ maxElectionMs: 100 }, "expected raft.maxElectionMs to be a number >= minElectionMs, which is 300, got 100"],
     [{ voters: [] }, "expected raft.voters to be null or at least one node, got []"],
     [{ voters: [0], learners: [0] }, "expected raft.learners to be nodes that are not voters, got [0]"],
-    [{ leaseReads: true, checkQuorum: false }, "expected raft.leaseReads to be false where checkQuorum is"],
+    [{ leaseReads: true, checkQuorum: false }, "expected raft.leaseReads to be false unless checkQuorum is true"],
     [{ maxInFlight: 0 }, "expected raft.maxInFlight to be a whole number > 0, got 0"],
   ])("rejects %j", (options, sentence) => {
     expect(() => raft(options)).toThrow(sentence);
