@@ -222,7 +222,7 @@ export function parentOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ")[0]); // A name may hold brackets.
 }
 
-/** For `afterEach`: ends whatever the test has left. */
+/** For `afterEach`: kills the processes of the test that are still running, and waits until they have ended. */
 export async function endAll(): Promise<void> {
   const running = () => [...started].filter(([pid, startTime]) => isAlive(pid) && startTimeOf(pid) === startTime);
   for (const [pid] of running()) process.kill(pid, "SIGKILL");

@@ -214,7 +214,7 @@ export function replica(given?: Partial<ReplicaOptions>, machines: MachineDefini
     const { data, digest } = reading;
     const saved = chunks.reduce((sum, { length }) => sum + length, 0);
     Object.assign(state, { index, data, digest, unsaved: 0, saved, installing: null });
-    tellRestored(state, ctx);
+    emitRestored(state, ctx);
     doLater(state, ctx);
   }
 
@@ -332,7 +332,7 @@ function forgetWritten(state: State, ctx: Ctx): void {
   state.hasWritten = false;
 }
 
-function tellRestored({ data }: State, ctx: Ctx): void {
+function emitRestored({ data }: State, ctx: Ctx): void {
   ctx.emit({ type: "restored", revision: data.revision });
   if (data.members !== null) ctx.emit({ type: "members", list: copyOf(data.members) });
   const life = data.lives[ctx.self];
@@ -340,8 +340,7 @@ function tellRestored({ data }: State, ctx: Ctx): void {
   const session = sessionOf(data, ctx.self);
   const replies = session === null ? none : repliesTo(session, 1, session.applied);
   const isOver = session === null;
-  const told = { life, session: session?.id ?? null, round: 0, ...replies, isOver, isRestored: true };
-  ctx.emit({ type: "answered", ...told });
+  ctx.emit({ type: "answered", life, session: session?.id ?? null, round: 0, ...replies, isOver, isRestored: true });
 }
 
 interface Replies {
